@@ -1,0 +1,82 @@
+"""Other programs that the build runs, and how their failures are told."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtools.errors import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from buildtools.progress import Progress
+
+INSTALL_REMEDY = "run `make build`, which installs requirements/run.txt into .venv"
+
+#: 2026-01-01. Any fixed moment does; it makes wheels built twice the same bytes.
+SOURCE_DATE_EPOCH = 1767225600
+
+
+def run_tool(command: Sequence[str | Path], *, task: str, remedy: str, progress: Progress) -> None:
+    """Run a program and keep its output for the error message.
+
+    Parameters
+    ----------
+    command
+        Program and arguments.
+    task
+        What is being attempted, in words that fit "… failed".
+    remedy
+        What to do when it fails.
+    progress
+        Shows the command and its output to those who asked for details.
+
+    Raises
+    ------
+    BuildError
+        The program is missing or ended with another status than 0.
+    """
+    words = [str(word) for word in command]
+    progress.detail("$ " + " ".join(words))
+    # The hash seed decides the order of sets in byte code, and so the bytes of a wheel.
+    environment = os.environ | {"SOURCE_DATE_EPOCH": str(SOURCE_DATE_EPOCH), "PYTHONHASHSEED": "0"}
+    try:
+        done = subprocess.run(words, env=environment, text=True, capture_output=True, check=False)
+    except OSError as error:
+        raise BuildError(f"{task} failed: {words[0]}: {error.strerror}", remedy) from error
+    for line in (done.stdout + done.stderr).splitlines():
+        progress.detail(line)
+    if done.returncode != 0:
+        raise BuildError(f"{task} failed: {_reason(done.stderr or done.stdout)}", remedy)
+
+
+def require_module(name: str) -> None:
+    """Raise a `BuildError` unless ``python -m name`` or its import would work here."""
+    # "name.__init__" rather than "name": a folder of that name without code is no module.
+    try:
+        found = importlib.util.find_spec(f"{name}.__init__")
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        raise BuildError(f"the Python module '{name}' is missing in {sys.prefix}", INSTALL_REMEDY)
+
+
+def pyodide_command() -> Path:
+    """Return the path of this environment's ``pyodide`` command, or raise a `BuildError`."""
+    command = Path(sysconfig.get_path("scripts"), "pyodide")
+    if not command.exists():
+        raise BuildError(f"the pyodide command is missing ({command})", INSTALL_REMEDY)
+    return command
+
+
+def _reason(output: str) -> str:
+    """Return the line of a program's output that most likely says why it failed."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith("error")]
+    return (errors or lines or ["it said nothing"])[-1]

@@ -1,0 +1,109 @@
+"""Our package as a wheel, byte-compiled and the same bytes every time."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+import zipfile
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from buildtools.errors import BuildError
+from buildtools.lock import read_lock
+from buildtools.tools import INSTALL_REMEDY, SOURCE_DATE_EPOCH, pyodide_command, require_module, run_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from buildtools.lock import Lock
+    from buildtools.progress import Progress
+
+_ZIP_DATE = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC).timetuple()[:6]
+
+
+def build_wheel(root: Path, target: Path, progress: Progress) -> Path:
+    """Build the wheel of the project in `root` with its pinned backend; return its path in `target`."""
+    for module in ("build", "hatchling"):
+        require_module(module)
+    run_tool(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", target, root],
+        task="building pyapp's wheel",
+        remedy="see the whole output with -v",
+        progress=progress,
+    )
+    (wheel,) = target.glob("pyapp-*.whl")
+    return wheel
+
+
+def check_python(lock: Lock) -> None:
+    """Raise a `BuildError` unless this Python writes byte code that the lock's Python reads."""
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    there = lock["info"]["python"].rpartition(".")[0]
+    if here != there:
+        raise BuildError(f"this is Python {here}, but Pyodide's is {there}", INSTALL_REMEDY)
+
+
+def lock_wheels(wheels: Sequence[Path], source: Path, progress: Progress) -> Lock:
+    """Add wheels to a copy of Pyodide's lock, then byte-compile them in their place.
+
+    Parameters
+    ----------
+    wheels
+        Wheels in one folder that holds nothing else; they are replaced by compiled ones with other names.
+    source
+        Pyodide's own lock.
+    progress
+        Told what the tools say.
+
+    Returns
+    -------
+    Lock
+        Every package of the source, with ours added. Hashes are those of the tool; call `pinned` before shipping it.
+
+    Notes
+    -----
+    The order is forced: ``add-wheels`` refuses the tag ``cp312-none-any`` that ``py-compile`` gives, and finds the
+    import names by looking for ``.py`` files.
+    """
+    pyodide, folder = pyodide_command(), wheels[0].parent
+    lock = folder / "pyodide-lock.json"
+    run_tool(
+        [pyodide, "lockfile", "add-wheels", "--input", source, "--output", lock, "--base-path", folder, *wheels],
+        task="adding the wheels to Pyodide's lock",
+        remedy="name what is missing in requirements/site.txt (`make lock`)",
+        progress=progress,
+    )
+    run_tool(
+        [pyodide, "py-compile", "--silent", folder],
+        task="compiling the wheels",
+        remedy="see the whole output with -v",
+        progress=progress,
+    )
+    for wheel in folder.glob("*.whl"):
+        normalise_wheel(wheel)
+    # add-wheels drops info.version, without which Pyodide refuses the lock.
+    return {**read_lock(lock), "info": read_lock(source)["info"]}
+
+
+def normalise_wheel(path: Path) -> None:
+    """Give a compiled wheel fixed dates and a RECORD that is true.
+
+    ``py-compile`` dates every entry with the time of the run, and leaves the RECORD of the ``.py`` files.
+    """
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+    (record,) = [name for name in entries if name.endswith(".dist-info/RECORD")]
+    del entries[record]
+    lines = [f"{name},sha256={_urlsafe_sha256(data)},{len(data)}\n" for name, data in sorted(entries.items())]
+    entries[record] = "".join([*lines, f"{record},,\n"]).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, data in entries.items():
+            info = zipfile.ZipInfo(name, _ZIP_DATE)
+            info.external_attr = 0o100644 << 16
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+
+
+def _urlsafe_sha256(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
