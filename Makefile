@@ -1,0 +1,101 @@
+# Everything a person or a machine does here. `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CODE := pyapp buildtools build_wheel.py
+UV ?= uv
+
+# python3 first: pyenv reads .python-version. A pyenv without 3.12 has a python3 that fails, hence the call.
+FIND_PYTHON = for python in python3 python3.12 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.12*/bin/python3; do \
+	if "$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null; then echo "$$python"; exit; fi; done; \
+	echo "error: no Python 3.12 found (python3 is $$(python3 --version 2>&1 | tail -1)) – install it, or run 'pyenv install 3.12'" >&2; exit 1
+
+.PHONY: help
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+.PHONY: run
+run: build ## Install, build the site, and serve it; prints the address
+	@$(BIN)/pyapp serve
+
+.PHONY: build
+build: .venv/.run-stamp node_modules/.stamp ## Build the whole site into dist/
+	@$(BIN)/python build_wheel.py
+
+.PHONY: test
+test: ## Everything that must be green: lint, build, unit, browser and page tests
+	@$(MAKE) lint
+	@$(MAKE) build
+	@$(MAKE) test-unit
+	@$(MAKE) test-browser
+	@$(MAKE) test-page
+
+.PHONY: lint
+lint: .venv/.test-stamp node_modules/.stamp ## Style and types, of Python and JavaScript
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(CODE)
+	npm run --silent check
+
+.PHONY: test-unit
+test-unit: .venv/.test-stamp ## Tests on CPython alone
+	$(BIN)/pytest tests/unit
+
+.PHONY: test-browser
+test-browser: .venv/.test-stamp chromium ## Tests inside Pyodide; needs dist/
+	$(BIN)/pytest tests/browser
+
+.PHONY: test-page
+test-page: .venv/.test-stamp chromium ## Tests of the page through Selenium; needs dist/
+	$(BIN)/pytest tests/page
+
+.PHONY: chromium
+chromium:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then exit; fi; \
+	if ! command -v apt-get >/dev/null; then \
+		echo "error: chromium or chromedriver is missing, and there is no apt-get to install them – put both on PATH" >&2; exit 1; fi; \
+	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo "installing chromium and chromium-driver (apt)"; \
+	$$sudo apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null
+
+.PHONY: fixtures
+fixtures: .venv/.test-stamp ## Make the states and Python's answers again, from the committed model
+	$(BIN)/python fixtures/make.py
+
+COMPILE = $(UV) pip compile pyproject.toml --quiet --python-version 3.12 --generate-hashes --no-header --no-emit-index-url
+
+.PHONY: lock
+lock: ## Write requirements/*.txt anew from pyproject.toml (needs uv)
+	@command -v $(UV) >/dev/null || { echo "error: uv is missing ($(UV)) – run 'pip install uv'" >&2; exit 1; }
+	$(COMPILE) --universal --extra build --extra browser --output-file requirements/run.txt >/dev/null
+	$(COMPILE) --universal --extra build --extra browser --extra native --extra test --output-file requirements/test.txt >/dev/null
+	$(COMPILE) --no-emit-package numpy --output-file requirements/site.txt >/dev/null
+
+.PHONY: clean
+clean: ## Remove what was built (the environment and the caches stay)
+	rm -rf dist build tests/output .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	@python=$$($(FIND_PYTHON)); echo "creating .venv ($$("$$python" --version))"; "$$python" -m venv .venv
+
+# The tests' requirements hold those of running, at the same versions: whichever comes first, the other is quick.
+.venv/.%-stamp: requirements/%.txt pyproject.toml | .venv/bin/python
+	@echo "installing Python packages (requirements/$*.txt)"
+	@$(PIP) install --require-hashes -r requirements/$*.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# No package that we use needs its install script.
+node_modules/.stamp: package.json package-lock.json .npmrc
+	@command -v npm >/dev/null || { echo "error: npm is missing – install Node 20 or newer" >&2; exit 1; }
+	@node -e 'process.exit(+(parseInt(process.versions.node) < 20))' || \
+		{ echo "error: Node $$(node --version) is too old – install Node 20 or newer" >&2; exit 1; }
+	@echo "installing npm packages"
+	@npm ci --ignore-scripts --no-progress --loglevel=error
+	@touch $@
