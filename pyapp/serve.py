@@ -220,7 +220,10 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30  # seconds; an idle connection must not hold its thread for ever
 
     def do_GET(self) -> None:
-        self._answer()
+        try:
+            self._answer()
+        except ServeError as error:
+            self._send_text(HTTPStatus.INTERNAL_SERVER_ERROR, str(error), {})
 
     do_HEAD = do_GET  # noqa: N815
 
@@ -254,12 +257,14 @@ class _Handler(BaseHTTPRequestHandler):
         return urllib.parse.unquote(self.path.partition("?")[0])
 
     def _send(self, path: Path) -> None:
+        extra = self._site_headers()
         with path.open("rb") as stream:
             status = os.fstat(stream.fileno())
             tag = f'"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"'
             fresh = self._is_fresh(tag, status.st_mtime)
             self.send_response(HTTPStatus.NOT_MODIFIED if fresh else HTTPStatus.OK)
-            self._send_site_headers()
+            for name, value in extra.items():
+                self.send_header(name, value)
             self.send_header("Last-Modified", formatdate(status.st_mtime, usegmt=True))
             self.send_header("ETag", tag)
             if not fresh:
@@ -281,15 +286,16 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             return False
 
-    def _send_site_headers(self) -> None:
-        for name, value in self.server.site.headers(self._path()).items():
-            self.send_header(name, value)
+    def _site_headers(self) -> dict[str, str]:
+        return self.server.site.headers(self._path())
 
     def _refuse(self, status: HTTPStatus, extra: dict[str, str] | None = None) -> None:
-        body = f"{status.value} {status.phrase}\n".encode()
+        self._send_text(status, f"{status.value} {status.phrase}", self._site_headers() | (extra or {}))
+
+    def _send_text(self, status: HTTPStatus, text: str, extra: dict[str, str]) -> None:
+        body = f"{text}\n".encode()
         self.send_response(status)
-        self._send_site_headers()
-        for name, value in (extra or {}).items():
+        for name, value in extra.items():
             self.send_header(name, value)
         self.send_header("Content-Type", MIME_TYPES[".txt"])
         self.send_header("Content-Length", str(len(body)))
