@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import http.client
+import socket
+from email.utils import formatdate
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyapp.serve import ServeError, SiteServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEADERS = """/*
+  Cross-Origin-Opener-Policy: same-origin
+  Cross-Origin-Embedder-Policy: require-corp
+  Cache-Control: no-cache
+/runtime/*
+  ! Cache-Control
+  Cache-Control: immutable
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    site = tmp_path / "site"
+    (site / "runtime").mkdir(parents=True)
+    (site / "index.html").write_text("<!doctype html>")
+    (site / "_headers").write_text(HEADERS)
+    (site / "runtime" / "a.wasm").write_bytes(b"\0asm")
+    (tmp_path / "secret.txt").write_text("secret")
+    return site
+
+
+@pytest.fixture
+def server(root: Path) -> Iterator[SiteServer]:
+    with SiteServer(root) as running:
+        yield running
+
+
+class Answer:
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+
+def ask(server: SiteServer, path: str = "/", method: str = "GET", **headers: str) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+    try:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, headers=sent)
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def test_the_page_comes_with_its_headers(server: SiteServer) -> None:
+    answer = ask(server)
+    assert answer.status == 200
+    assert answer.body == b"<!doctype html>"
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert answer.headers.get_all("Cache-Control") == ["no-cache"]
+    assert server.url == f"http://127.0.0.1:{server.port}/"
+
+
+def test_a_later_rule_replaces_what_it_detaches(server: SiteServer) -> None:
+    assert ask(server, "/runtime/a.wasm").headers.get_all("Cache-Control") == ["immutable"]
+
+
+def test_headers_are_read_anew(server: SiteServer, root: Path) -> None:
+    (root / "_headers").write_text("/*\n X-New: 1\n")
+    assert ask(server).headers["X-New"] == "1"
+
+
+def test_without_isolation_only_coop_and_coep_are_missing(root: Path) -> None:
+    with SiteServer(root, isolated=False) as server:
+        answer = ask(server)
+    assert answer.headers["Cross-Origin-Opener-Policy"] is None
+    assert answer.headers["Cross-Origin-Embedder-Policy"] is None
+    assert answer.headers["Cache-Control"] == "no-cache"
+
+
+def test_head_sends_the_length_and_no_body(server: SiteServer) -> None:
+    answer = ask(server, "/runtime/a.wasm", "HEAD")
+    assert (answer.status, answer.headers["Content-Length"], answer.body) == (200, "4", b"")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"])
+def test_other_methods_are_refused(server: SiteServer, method: str) -> None:
+    answer = ask(server, method=method)
+    assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1", "127.0.0.1:1", "localhost.example.org", ""])
+def test_a_foreign_host_is_refused(server: SiteServer, host: str) -> None:
+    assert ask(server, Host=host).status == 421
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
+def test_this_machine_s_names_are_accepted(server: SiteServer, name: str) -> None:
+    assert ask(server, Host=f"{name}:{server.port}").status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/%2e%2e%2fsecret.txt",
+        "/runtime/../../secret.txt",
+        "/..%5csecret.txt",
+        "/%252e%252e/secret.txt",
+        "//secret.txt",
+        "/link.txt",
+        "/index.html%00.js",
+        "/_headers",
+        "/runtime",
+        "/runtime/",
+        "/runtime//a.wasm",
+        "/absent.js",
+        "/" + "x" * 5000,
+    ],
+)
+def test_what_is_no_file_of_the_site_is_not_found(server: SiteServer, root: Path, path: str) -> None:
+    (root / "link.txt").symlink_to(root.parent / "secret.txt")
+    answer = ask(server, path)
+    assert answer.status == 404
+    assert b"secret" not in answer.body
+    # A worker's 404 without these would show up as another error than it is.
+    assert answer.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+
+
+def test_a_query_is_ignored(server: SiteServer) -> None:
+    assert ask(server, "/index.html?runs=100&x=/../y").status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.js", "text/javascript; charset=utf-8"),
+        ("a.mjs", "text/javascript; charset=utf-8"),
+        ("a.css", "text/css; charset=utf-8"),
+        ("a.json", "application/json"),
+        ("a.wasm", "application/wasm"),
+        ("a.wasm.gz", "application/gzip"),
+        ("a.whl", "application/zip"),
+        ("a.onnx", "application/octet-stream"),
+    ],
+)
+def test_types_are_those_that_browsers_insist_on(server: SiteServer, root: Path, name: str, kind: str) -> None:
+    (root / name).write_bytes(b"x")
+    answer = ask(server, f"/{name}")
+    assert answer.headers["Content-Type"] == kind
+    assert answer.headers["Content-Encoding"] is None
+
+
+def test_a_copy_that_is_fresh_is_not_sent_again(server: SiteServer) -> None:
+    first = ask(server)
+    again = ask(server, If_Modified_Since=first.headers["Last-Modified"])
+    assert (again.status, again.body) == (304, b"")
+    assert again.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert ask(server, If_None_Match=first.headers["ETag"]).status == 304
+
+
+def test_a_copy_that_is_stale_is_sent_again(server: SiteServer) -> None:
+    first = ask(server)
+    assert ask(server, If_Modified_Since=formatdate(0, usegmt=True)).status == 200
+    assert ask(server, If_Modified_Since="yesterday").status == 200
+    # An older file in a site built anew: the date alone would call the browser's copy fresh.
+    assert ask(server, If_None_Match='"other"', If_Modified_Since=first.headers["Last-Modified"]).status == 200
+
+
+def test_wrong_headers_after_a_build_are_an_error_that_is_told(server: SiteServer, root: Path) -> None:
+    (root / "_headers").write_text("nonsense\n")
+    answer = ask(server)
+    assert answer.status == 500
+    assert b"line 1" in answer.body
+    assert ask(server, "/absent").status == 500
+
+
+def test_requests_are_logged_only_when_asked(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines: list[str] = []
+    with SiteServer(root, log=lines.append) as server:
+        ask(server)
+    with SiteServer(root) as server:
+        ask(server)
+    assert lines == ['"GET / HTTP/1.1" 200 -']
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_missing_site_says_how_to_build_it(tmp_path: Path) -> None:
+    with pytest.raises(ServeError, match="make build"):
+        SiteServer(tmp_path / "absent")
+
+
+def test_wrong_headers_are_known_at_the_start(root: Path) -> None:
+    (root / "_headers").write_text("nonsense\n")
+    with pytest.raises(ServeError, match="line 1"):
+        SiteServer(root)
+
+
+def test_a_port_in_use_is_named(root: Path, server: SiteServer) -> None:
+    with pytest.raises(ServeError, match=f"port {server.port} is in use"):
+        SiteServer(root, port=server.port)
+
+
+def test_only_this_machine_is_listened_to(server: SiteServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        assert connection.getpeername()[0] == "127.0.0.1"
+    assert server._server.server_address[0] == "127.0.0.1"
+
+
+def test_a_stopped_server_answers_no_more(root: Path) -> None:
+    server = SiteServer(root)
+    server.start()
+    kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+    kept.request("GET", "/")
+    assert kept.getresponse().read() == b"<!doctype html>"
+    server.stop()
+    kept.request("GET", "/")
+    with pytest.raises(http.client.RemoteDisconnected):
+        kept.getresponse()
+    kept.close()
+    SiteServer(root, port=server.port).stop()
