@@ -1,0 +1,1 @@
+"""The package's protocols on CPython: the reference that the browser is compared with. Needs the extra ``native``."""
