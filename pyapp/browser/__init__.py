@@ -1,0 +1,1 @@
+"""What runs in Pyodide only: the one folder that may import `js` and `pyodide`."""

@@ -1,0 +1,107 @@
+"""Engines in a browser: each one is a worker with a realm of onnxruntime-web of its own."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyodide.ffi import JsException
+
+from pyapp.browser.bridge import JsBridge, JsEngine, from_js_error, to_plain
+from pyapp.engine import AdapterFacts, EngineFacts, EngineSpec, NodeProfile, Tensors, TimedBlock
+
+OPEN_LIMIT_S = 180.0
+"""Opening loads up to 16 MB over the visitor's network."""
+
+
+class BrowserEngine:
+    """An `Engine` in a worker; made by `BrowserEngines`."""
+
+    def __init__(self, opener: BrowserEngines, spec: EngineSpec, model: bytes, worker: JsEngine, opened: dict[str, Any]) -> None:
+        self._opener = opener
+        self._model = model
+        self._worker = worker
+        self.spec = spec
+        self.create_ms = float(opened["create_ms"])
+        self.facts = EngineFacts(
+            provider=opened["provider"],
+            build=opened["build"],
+            runner=opened["runner"],
+            threads=opened["threads"],
+            adapter=AdapterFacts(**opened["adapter"]) if opened["adapter"] else None,
+            clock_step_ms=float(opened["clock_step_ms"]),
+        )
+
+    async def run(self, inputs: Tensors, *, limit_s: float = 60.0) -> dict[str, NDArray[Any]]:
+        """Run the model once; see `Engine.run`."""
+        outputs = await _call(self._worker, "run", limit_s, to_wire(inputs))
+        return from_wire(outputs)
+
+    async def time(self, inputs: Tensors, runs: int, *, limit_s: float = 60.0) -> TimedBlock:
+        """Time `runs` runs; see `Engine.time`."""
+        timed = await _call(self._worker, "time", limit_s * runs, to_wire(inputs), runs)
+        return TimedBlock(samples_ms=np.array(timed["samples"], dtype=np.float64), bad=timed["bad"])
+
+    async def profile(self, inputs: Tensors) -> list[NodeProfile]:
+        """Run once in a worker of its own, since profiling slows a session down; see `Engine.profile`."""
+        worker, _ = await self._opener.start(self.spec, self._model, profiling=True)
+        try:
+            nodes = await _call(worker, "profile", OPEN_LIMIT_S, to_wire(inputs))
+        finally:
+            worker.end()
+        return [NodeProfile(**node) for node in nodes]
+
+    async def close(self) -> None:
+        """End the worker."""
+        self._worker.end()
+
+
+class BrowserEngines:
+    """Opens engines: an `OpenEngine`."""
+
+    def __init__(self, bridge: JsBridge) -> None:
+        self._bridge = bridge
+
+    async def __call__(self, spec: EngineSpec, model: bytes) -> BrowserEngine:
+        """Open `model` in the configuration `spec`.
+
+        Raises
+        ------
+        EngineError
+            ``WebGpuUnavailable``, ``EngineTimeout``, or whatever onnxruntime-web says about the model.
+        """
+        worker, opened = await self.start(spec, model, profiling=False)
+        return BrowserEngine(self, spec, model, worker, opened)
+
+    async def start(self, spec: EngineSpec, model: bytes, *, profiling: bool) -> tuple[JsEngine, dict[str, Any]]:
+        """Start a worker and open the model in it; returns the worker and its facts."""
+        worker = await self._bridge.start_engine(spec.name)
+        try:
+            options = {"profiling": profiling}
+            return worker, await _call(worker, "open", OPEN_LIMIT_S, asdict(spec), memoryview(model), options)
+        except BaseException:
+            worker.end()
+            raise
+
+
+async def _call(worker: JsEngine, verb: str, limit_s: float, *args: object) -> Any:  # noqa: ANN401 - what a verb returns is its own
+    try:
+        result = await worker.call(verb, limit_s * 1000, to_plain(args))
+    except JsException as error:
+        raise from_js_error(error) from None
+    return result.to_py()
+
+
+def to_wire(tensors: Tensors) -> dict[str, Any]:
+    """Describe tensors as `WireTensors` of `web/types.d.ts`."""
+    return {
+        name: {"type": array.dtype.name, "dims": list(array.shape), "data": np.ascontiguousarray(array).ravel()}
+        for name, array in tensors.items()
+    }
+
+
+def from_wire(outputs: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """Copy `WireTensors` into arrays of their own."""
+    return {name: np.array(tensor["data"]).reshape(tensor["dims"]) for name, tensor in outputs.items()}

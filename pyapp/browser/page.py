@@ -1,0 +1,170 @@
+"""What the page can ask of Python: a check, a cancel, a line of Python. Answers are JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import traceback
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyodide.code import eval_code_async
+from pyodide.ffi import JsException
+
+import pyapp
+from pyapp.browser.bridge import JsBridge, from_js_error
+from pyapp.browser.engines import BrowserEngines
+from pyapp.cases import Suite, load_suite
+from pyapp.check import Check, CheckSettings
+from pyapp.engine import Engine, EngineError, EngineSpec
+from pyapp.report import Report, Section, section_json
+
+MODEL_PATH = "fixtures/breakout_dqn.onnx"
+SUITE_PATHS = {"states": "fixtures/states.npz", "stress": "fixtures/stress.npz"}
+
+
+class Page:
+    """Python's side of one page.
+
+    Attributes
+    ----------
+    model : bytes
+        The worked example's ONNX file.
+    suites : dict of str to Suite
+        Its cases: ``states`` and ``stress``.
+    """
+
+    def __init__(self, bridge: JsBridge) -> None:
+        self._bridge = bridge
+        self._task: asyncio.Task[Report] | None = None
+        self.model = b""
+        self.suites: dict[str, Suite] = {}
+        self.open_engines = BrowserEngines(bridge)
+        self.namespace: dict[str, Any] = {"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self}
+
+    async def load(self) -> None:
+        """Fetch the model and its cases; raises `EngineError` where a file cannot be had."""
+        paths = [MODEL_PATH, *SUITE_PATHS.values()]
+        model, *archives = await asyncio.gather(*map(self._fetch, paths))
+        self.model = model
+        self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
+        self.namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
+        self.namespace |= {"open_engine": self.open_engine}
+
+    async def _fetch(self, path: str) -> bytes:
+        try:
+            array = await self._bridge.fetch(path)
+        except JsException as error:
+            raise from_js_error(error) from None
+        content: bytes = array.to_bytes()
+        return content
+
+    async def open_engine(self, name: str, model: bytes | None = None) -> Engine:
+        """Open an engine by name, on the worked example's model unless another one is given; close it after use."""
+        return await self.open_engines(EngineSpec.parse(name), self.model if model is None else model)
+
+    async def check(self, settings: str) -> str:
+        """Run a check.
+
+        Parameters
+        ----------
+        settings : str
+            `CheckSettings` as JSON; what is left out has its default.
+
+        Returns
+        -------
+        str
+            JSON: ``{"report": …}`` or ``{"error": {"name", "message", "remedy"}}``; the name is ``Cancelled`` after `cancel`.
+        """
+        if self._task:
+            return _error("Busy", "a check is already running", "Wait for it, or cancel it.")
+        try:
+            wanted = CheckSettings.from_data(json.loads(settings))
+            check = Check(wanted, self.model, list(self.suites.values()), self.open_engines, self, self)
+            self._task = asyncio.ensure_future(check.run())
+            return '{"report": ' + (await self._task).to_json() + "}"
+        except asyncio.CancelledError:
+            return _error("Cancelled", "the check was cancelled", "What was finished before is still shown.")
+        except EngineError as error:
+            return _error(error.kind, error.message, error.remedy)
+        except ValueError as error:
+            return _error("BadSettings", str(error), "Correct it and run the check again.")
+        finally:
+            self._task = None
+
+    def cancel(self) -> None:
+        """End the running check; without one, nothing happens."""
+        if self._task:
+            self._task.cancel()
+
+    async def evaluate(self, source: str) -> str:
+        """Run Python in the page's namespace, with top-level await.
+
+        Returns
+        -------
+        str
+            JSON: ``{"repr": …}`` of the last expression (null for None), or ``{"traceback": …}`` cut to the user's frames.
+        """
+        try:
+            value = await eval_code_async(source, self.namespace, filename="<console>")
+        except BaseException as error:  # noqa: BLE001 - the console shows whatever was raised, SystemExit included
+            return json.dumps({"traceback": _user_traceback(error)})
+        if value is not None:
+            self.namespace["_"] = value
+        return json.dumps({"repr": None if value is None else repr(value)})
+
+    def picture(self, suite: str, case: int) -> NDArray[np.uint8]:
+        """Return the newest frame of a state: uint8 [7056], 84 rows of 84 grey values."""
+        return np.ascontiguousarray(self.suites[suite].observation[case, -1]).ravel()
+
+    def environment(self) -> dict[str, Any]:
+        """Describe the browser and what runs in it, as `pyapp.check.Host` wants it."""
+        known = self._bridge.environment().to_py()
+        versions = {
+            "pyapp": version("pyapp"),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "pyodide": known.pop("pyodide"),
+            "onnxruntime_web": known.pop("onnxruntime_web"),
+        }
+        return {**known, "versions": versions}
+
+    def hidden_count(self) -> int:
+        """How often the tab has been hidden so far."""
+        return int(self._bridge.hidden_count())
+
+    def hidden(self) -> bool:
+        """Whether the tab is hidden now."""
+        return bool(self._bridge.hidden())
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Tell the page how far a check is."""
+        self._bridge.emit("progress", json.dumps({"stage": stage, "done": done, "total": total}))
+
+    def section(self, name: str, section: Section) -> None:
+        """Give the page a section of the report that is ready."""
+        self._bridge.emit("section", f'{{"name": "{name}", "section": {section_json(section)}}}')
+
+
+async def start(bridge: JsBridge) -> Page:
+    """Make the page's Python side and load the worked example."""
+    page = Page(bridge)
+    await page.load()
+    return page
+
+
+def _error(name: str, message: str, remedy: str) -> str:
+    return json.dumps({"error": {"name": name, "message": message, "remedy": remedy}})
+
+
+def _user_traceback(error: BaseException) -> str:
+    """Format a traceback from the first frame of the console's own code on."""
+    frames = error.__traceback__
+    while frames and frames.tb_frame.f_code.co_filename != "<console>":
+        frames = frames.tb_next
+    if frames is None and not isinstance(error, SyntaxError):
+        frames = error.__traceback__
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()

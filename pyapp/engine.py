@@ -1,0 +1,203 @@
+"""What an engine is: what was requested (`EngineSpec`), what it turned out to be (`EngineFacts`), what it can do (`Engine`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Tensors = Mapping[str, NDArray[Any]]
+
+NAME_PATTERN = re.compile(r"(?P<wasm>wasm)-(?P<threads>[1-9]\d{0,2}|N)|(?P<webgpu>webgpu)-(?P<runner>stock)")
+KNOWN_NAMES = "wasm-1, wasm-2 (any thread count), wasm-N (the machine's best), webgpu-stock"
+
+
+class EngineError(Exception):
+    """An engine could not do what it was asked.
+
+    Attributes
+    ----------
+    kind : str
+        A stable name that code can test: ``EngineTimeout``, ``WebGpuUnavailable``, ``BadScores`` …
+    message : str
+        What happened, with the value that caused it.
+    remedy : str
+        What the reader can do about it; empty where nothing is known.
+    """
+
+    def __init__(self, kind: str, message: str, remedy: str = "") -> None:
+        super().__init__(f"{message}. {remedy}".rstrip(". ") + ".")
+        self.kind = kind
+        self.message = message
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """What is requested of an engine. Its name says its configuration.
+
+    Attributes
+    ----------
+    name : str
+        ``wasm-1``, ``wasm-4``, ``webgpu-stock`` …
+    provider : str
+        Execution provider: ``wasm``, ``webgpu``, or ``cpu`` for onnxruntime on CPython.
+    build : str
+        Build of onnxruntime-web: ``wasm``, ``jspi``, ``asyncify``, or ``auto`` to let the browser's abilities decide.
+    runner : str
+        How one inference is run: ``stock`` is ``session.run`` with tensors on the CPU.
+    threads : int
+        Threads asked for.
+    """
+
+    name: str
+    provider: str
+    build: str = "auto"
+    runner: str = "stock"
+    threads: int = 1
+
+    @classmethod
+    def parse(cls, name: str) -> EngineSpec:
+        """Read an engine's name.
+
+        Parameters
+        ----------
+        name : str
+            For example ``wasm-4``. ``wasm-N`` stands for a measurement (`pyapp.threads.best_threads`), not for one engine.
+
+        Raises
+        ------
+        ValueError
+            If the name is not known; the message lists those that are.
+        """
+        match = NAME_PATTERN.fullmatch(name)
+        if match is None:
+            raise ValueError(f"unknown engine {name!r}; known are {KNOWN_NAMES}")
+        if match["webgpu"]:
+            return cls(name=name, provider="webgpu", runner=match["runner"])
+        if match["threads"] == "N":
+            raise ValueError("wasm-N has no thread count until the machine's best one has been measured")
+        return cls(name=name, provider="wasm", threads=int(match["threads"]))
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterFacts:
+    """The graphics adapter that a WebGPU engine runs on, as the browser describes it.
+
+    `software` is true where the CPU imitates a GPU: its answers count, its speed says nothing about GPUs.
+    """
+
+    vendor: str
+    architecture: str
+    device: str
+    description: str
+    software: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What an engine turned out to be.
+
+    Attributes
+    ----------
+    provider, build, runner : str
+        As in `EngineSpec`, but what really ran.
+    threads : int
+        Threads that the runtime says it has, which may be fewer than asked for.
+    nodes : dict of str to int
+        Nodes of the optimised graph per execution provider, counted in a profile; empty where there is none.
+    adapter : AdapterFacts or None
+        None for an engine without a GPU.
+    clock_step_ms : float
+        Step of the clock that times the engine, in milliseconds.
+    """
+
+    provider: str
+    build: str
+    runner: str
+    threads: int
+    nodes: dict[str, int] = field(default_factory=dict)
+    adapter: AdapterFacts | None = None
+    clock_step_ms: float = 0.0
+
+    @property
+    def fallback_nodes(self) -> int:
+        """Nodes that ran on the CPU although a GPU was asked for."""
+        if self.provider != "webgpu":
+            return 0
+        return sum(count for provider, count in self.nodes.items() if "WebGpu" not in provider)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProfile:
+    """One node as the profile saw it run: its name, operator, execution provider and time in microseconds."""
+
+    name: str
+    op: str
+    provider: str
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimedBlock:
+    """A block of timed runs.
+
+    Attributes
+    ----------
+    samples_ms : float64 [n]
+        Milliseconds from the call until every output can be read, in run order.
+    bad : int
+        Runs whose outputs were non-finite or all zero.
+    """
+
+    samples_ms: NDArray[np.float64]
+    bad: int
+
+
+class Engine(Protocol):
+    """A model in one configuration, ready to run.
+
+    An engine works through its calls one at a time. Any call may raise `EngineError`; after ``EngineTimeout``,
+    ``EngineCrashed`` or ``EngineEnded`` the engine is gone and a new one has to be opened.
+    """
+
+    @property
+    def spec(self) -> EngineSpec:
+        """What was requested."""
+
+    @property
+    def facts(self) -> EngineFacts:
+        """What it turned out to be."""
+
+    @property
+    def create_ms(self) -> float:
+        """Time to create the session, in milliseconds; downloads excluded."""
+
+    async def run(self, inputs: Tensors, *, limit_s: float = 60.0) -> dict[str, NDArray[Any]]:
+        """Run the model once and return its outputs by name; after `limit_s` seconds the engine may be ended."""
+
+    async def time(self, inputs: Tensors, runs: int, *, limit_s: float = 60.0) -> TimedBlock:
+        """Time `runs` runs where the work is done; `limit_s` bounds one run, in seconds."""
+
+    async def profile(self, inputs: Tensors) -> list[NodeProfile]:
+        """Run the model once in a session of its own that records which provider ran which node."""
+
+    async def close(self) -> None:
+        """End the engine and free what it holds. Closing twice is harmless."""
+
+
+class OpenEngine(Protocol):
+    """Opens engines on whatever this program runs on: a browser's workers, CPython, or a test's fakes."""
+
+    async def __call__(self, spec: EngineSpec, model: bytes) -> Engine:
+        """Open `model` (an ONNX file) in the configuration `spec`.
+
+        Raises
+        ------
+        EngineError
+            If the engine cannot be had here; the message says why.
+        """

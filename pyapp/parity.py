@@ -1,0 +1,157 @@
+"""Whether an engine gives the same answers as Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyapp.cases import Suite
+from pyapp.engine import Engine
+
+TOLERANCE = 1e-4
+"""Largest |dQ| that different orders of float32 summation explain; engines that compute the same model stay under 1e-5."""
+
+FAILURE_NON_FINITE = "non-finite"
+FAILURE_ALL_ZERO = "all-zero"
+FAILURE_WRONG_SHAPE = "wrong-shape"
+
+
+@dataclass(frozen=True)
+class Parity:
+    """One engine's answers to one suite.
+
+    Attributes
+    ----------
+    engine, suite : str
+        Their names.
+    q_values : float32 [n, 4]
+        The engine's scores; NaN rows where it gave none of the right shape.
+    action : int64 [n]
+        Index of the best score, the first on a tie; -1 where the scores are no answer.
+    diff : float64 [n]
+        Largest |dQ| of each case; infinite where the scores are no answer.
+    failures : dict of int to str
+        Cases whose scores are no answer, and why: ``non-finite``, ``all-zero`` or ``wrong-shape``.
+    reference : Suite
+        The cases with Python's answers.
+    """
+
+    engine: str
+    suite: str
+    q_values: NDArray[np.float32]
+    action: NDArray[np.int64]
+    diff: NDArray[np.float64]
+    failures: dict[int, str]
+    reference: Suite
+
+    @property
+    def cases(self) -> int:
+        """How many cases were asked."""
+        return len(self.action)
+
+    @property
+    def agree(self) -> int:
+        """In how many cases the engine chose Python's action."""
+        return int((self.action == self.reference.action).sum())
+
+    @property
+    def disagreements(self) -> list[int]:
+        """Indices of the cases in which it chose another, or gave no answer."""
+        return [int(index) for index in np.flatnonzero(self.action != self.reference.action)]
+
+    @property
+    def max_abs_diff(self) -> float:
+        """Largest |dQ| over the cases that have scores; NaN where none has."""
+        return float(self._finite_diff.max()) if self._finite_diff.size else float("nan")
+
+    @property
+    def mean_abs_diff(self) -> float:
+        """Mean of the cases' largest |dQ|; NaN where none has scores."""
+        return float(self._finite_diff.mean()) if self._finite_diff.size else float("nan")
+
+    @property
+    def min_margin(self) -> float:
+        """Smallest margin among Python's answers."""
+        return float(self.reference.margin.min())
+
+    @property
+    def hardest(self) -> int:
+        """Index of the case with the smallest margin."""
+        return int(self.reference.margin.argmin())
+
+    @property
+    def could_flip(self) -> list[int]:
+        """Cases whose margin is at most twice the error there: the error alone could turn their action."""
+        return [int(index) for index in np.flatnonzero(self.reference.margin <= 2 * self.diff)]
+
+    @property
+    def _finite_diff(self) -> NDArray[np.float64]:
+        return self.diff[np.isfinite(self.diff)]
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, in words; empty where the engine gives Python's answers."""
+        found = []
+        for name in sorted(set(self.failures.values())):
+            where = [index for index, failure in self.failures.items() if failure == name]
+            found.append(f"{len(where)} of {self.cases} answers are {name} (first: case {where[0]})")
+        wrong = [index for index in self.disagreements if index not in self.failures]
+        if wrong:
+            found.append(f"{len(wrong)} of {self.cases} actions differ from Python's (first: case {wrong[0]})")
+        if self.max_abs_diff > TOLERANCE:
+            found.append(f"scores differ by up to {self.max_abs_diff:.3g}, more than rounding explains ({TOLERANCE:g})")
+        return found
+
+    @property
+    def passed(self) -> bool:
+        """Whether every action agrees and the scores differ by rounding only."""
+        return not self.problems
+
+
+async def parity(engine: Engine, suite: Suite, *, on_case: Callable[[int, int], None] = lambda done, total: None) -> Parity:
+    """Ask an engine all cases of a suite, one at a time.
+
+    Parameters
+    ----------
+    engine : Engine
+        A model with an input `observation` and an output `q_values`.
+    suite : Suite
+        Cases with Python's answers.
+    on_case : callable
+        Called after each case with the numbers done and in all.
+
+    Raises
+    ------
+    EngineError
+        If the engine stops; answers that are wrong or useless are results and raise nothing.
+    """
+    q_values = np.full_like(suite.q_values, np.nan)
+    action = np.full(len(suite), -1, dtype=np.int64)
+    diff = np.full(len(suite), np.inf)
+    failures: dict[int, str] = {}
+    for index in range(len(suite)):
+        outputs = await engine.run(suite.inputs(index))
+        scores = np.asarray(outputs.get("q_values", ()), dtype=np.float32).reshape(-1)
+        failure = _failure(scores, expected=suite.q_values.shape[1])
+        if failure != FAILURE_WRONG_SHAPE:
+            q_values[index] = scores
+        if failure:
+            failures[index] = failure
+        else:
+            action[index] = int(scores.argmax())
+            diff[index] = np.abs(scores.astype(np.float64) - suite.q_values[index]).max()
+        on_case(index + 1, len(suite))
+    return Parity(engine.spec.name, suite.name, q_values, action, diff, failures, suite)
+
+
+def _failure(scores: NDArray[np.float32], *, expected: int) -> str | None:
+    if scores.size != expected:
+        return FAILURE_WRONG_SHAPE
+    if not np.isfinite(scores).all():
+        return FAILURE_NON_FINITE
+    if not scores.any():
+        return FAILURE_ALL_ZERO
+    return None

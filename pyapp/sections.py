@@ -1,0 +1,178 @@
+"""Results of the questions, turned into the sections of a report."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from pyapp import report as r
+from pyapp.cases import Suite
+from pyapp.engine import Engine, EngineError, EngineFacts, EngineSpec
+from pyapp.parity import Parity
+from pyapp.race import Lane, lane_faults, ratio
+
+TIMES = ("p50", "p95", "mean", "min", "max")
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _rows(scores: np.ndarray[Any, Any]) -> list[list[float]]:
+    # The shortest decimal that gives the float32 back, instead of 17 digits of its float64.
+    return [[float(str(score)) for score in row] for row in scores]
+
+
+def suite_entry(suite: Suite) -> r.SuiteEntry:
+    """State Python's answers to a suite."""
+    return r.SuiteEntry(
+        suite=suite.name,
+        cases=len(suite),
+        source="onnxruntime on CPython, CPU provider, one state at a time",
+        q_values=_rows(suite.q_values),
+        action=suite.action.tolist(),
+        margin=[float(str(margin)) for margin in suite.margin],
+    )
+
+
+def failure(error: EngineError) -> r.Failure:
+    """State an engine's error for a report."""
+    return r.Failure(name=error.kind, message=error.message, remedy=error.remedy)
+
+
+def _requested(spec: EngineSpec) -> r.Requested:
+    return r.Requested(provider=spec.provider, build=spec.build, runner=spec.runner, threads=spec.threads)
+
+
+def failed_entry(spec: EngineSpec, error: EngineError) -> r.EngineEntry:
+    """State an engine that could not be opened."""
+    return r.EngineEntry(
+        name=spec.name,
+        requested=_requested(spec),
+        actual=None,
+        create_ms=None,
+        first_run_ms=None,
+        error=failure(error),
+        valid=False,
+        warnings=[f"{error.message}. {error.remedy}".strip()],
+    )
+
+
+def engine_entry(
+    engine: Engine, facts: EngineFacts, first_run_ms: float, sweep: dict[int, float] | None, missing: str | None
+) -> r.EngineEntry:
+    """State an engine that was opened; `sweep` is the measurement behind its thread count, `missing` says why there are no nodes."""
+    warnings = [missing] if missing else []
+    if facts.adapter and facts.adapter.software:
+        warnings.append("the GPU is a software adapter: the answers count, the time does not; use a machine with a GPU")
+    if facts.threads != engine.spec.threads:
+        warnings.append(f"asked for {engine.spec.threads} threads, got {facts.threads}; is the page cross-origin isolated?")
+    if facts.fallback_nodes:
+        warnings.append(f"{facts.fallback_nodes} nodes ran on the CPU although the GPU was asked for")
+    return r.EngineEntry(
+        name=engine.spec.name,
+        requested=_requested(engine.spec),
+        actual=r.Actual(
+            provider=facts.provider,
+            build=facts.build,
+            runner=facts.runner,
+            threads=facts.threads,
+            nodes=facts.nodes,
+            adapter=r.Adapter(**asdict(facts.adapter)) if facts.adapter else None,
+        ),
+        create_ms=engine.create_ms,
+        first_run_ms=first_run_ms,
+        error=None,
+        thread_sweep={str(threads): ms for threads, ms in sweep.items()} if sweep else None,
+        valid=not facts.fallback_nodes and facts.threads == engine.spec.threads,
+        warnings=warnings,
+    )
+
+
+def parity_entry(result: Parity) -> r.ParityEntry:
+    """Turn a parity result into its section of the report."""
+    warnings = list(result.problems)
+    if result.passed and result.could_flip:
+        warnings.append(
+            f"{len(result.could_flip)} cases have a margin of at most twice their error: "
+            "another machine's rounding could flip them"
+        )
+    return r.ParityEntry(
+        engine=result.engine,
+        suite=result.suite,
+        cases=result.cases,
+        agree=result.agree,
+        passed=result.passed,
+        max_abs_diff=_number(result.max_abs_diff),
+        mean_abs_diff=_number(result.mean_abs_diff),
+        min_margin=result.min_margin,
+        hardest=result.hardest,
+        could_flip=result.could_flip,
+        disagreements=result.disagreements,
+        failures=[r.CaseFailure(case=case, failure=failure) for case, failure in result.failures.items()],
+        q_values=[row if all(map(math.isfinite, row)) else None for row in _rows(result.q_values)],
+        action=result.action.tolist(),
+        valid=not result.failures,
+        warnings=warnings,
+    )
+
+
+def race_entry(lane: Lane, warmup: int, *, hidden: bool) -> r.RaceEntry:
+    """Turn a lane of a race, finished or not, into its section of the report."""
+    summary = lane.summary
+    percentiles = (
+        {f"{key}_ms": getattr(summary, key) for key in TIMES} if summary else dict.fromkeys(f"{key}_ms" for key in TIMES)
+    )
+    faults = lane_faults(lane, hidden=hidden)
+    return r.RaceEntry(
+        engine=lane.engine.spec.name,
+        runs=summary.n if summary else 0,
+        warmup=warmup,
+        **percentiles,
+        outliers=summary.outliers if summary else 0,
+        clock_step_ms=lane.engine.facts.clock_step_ms,
+        samples_ms=lane.samples_ms.round(6).tolist(),
+        warmup_ms=[round(ms, 6) for ms in lane.warmup_ms],
+        blocks=[len(samples) for samples in lane.rounds],
+        valid=not faults,
+        warnings=faults,
+    )
+
+
+def no_ratio(numerator: str, denominator: str, reason: str) -> r.RatioEntry:
+    """State a ratio that cannot be had."""
+    return r.RatioEntry(
+        numerator=numerator,
+        denominator=denominator,
+        p50=None,
+        low=None,
+        high=None,
+        p95=None,
+        p95_low=None,
+        p95_high=None,
+        reason=reason,
+        valid=False,
+    )
+
+
+def ratio_entry(numerator: Lane, denominator: Lane, *, seed: int, hidden: bool) -> r.RatioEntry:
+    """State how many times as long one lane takes as another."""
+    found = ratio(numerator, denominator, seed=seed, hidden=hidden)
+    if not found.p50 or not found.p95:
+        return no_ratio(found.numerator, found.denominator, found.reason or "the race was not finished")
+    warnings = [] if not found.p50.spans_one else ["the interval spans 1: this run does not tell which one is faster"]
+    return r.RatioEntry(
+        numerator=found.numerator,
+        denominator=found.denominator,
+        p50=found.p50.value,
+        low=found.p50.low,
+        high=found.p50.high,
+        p95=found.p95.value,
+        p95_low=found.p95.low,
+        p95_high=found.p95.high,
+        reason=None,
+        warnings=warnings,
+    )

@@ -1,0 +1,86 @@
+/**
+ * The page's side of the engines: it creates their workers, watches over them and ends them. It never talks to one:
+ * whoever asked for the engine gets the port.
+ */
+
+/** @typedef {{name: string, message: string, remedy: string}} WireError */
+/** @typedef {{worker: Worker, name: string, timer: ReturnType<typeof setTimeout> | undefined}} Hosted */
+
+/** After a limit has passed, time for messages that were already under way (a page that was frozen wakes up late). */
+const GRACE_MS = 1_000;
+
+export class EngineHost {
+  #ortBase;
+  #onLost;
+  #nextId = 1;
+  /** @type {Map<number, Hosted>} */
+  #engines = new Map();
+
+  /**
+   * @param {URL} ortBase where onnxruntime-web's files are
+   * @param {(id: number, error: WireError) => void} onLost called when an engine ends that nobody asked to end
+   */
+  constructor(ortBase, onLost) {
+    this.#ortBase = ortBase;
+    this.#onLost = onLost;
+  }
+
+  /**
+   * @param {string} name the engine's, for messages
+   * @returns {{id: number, port: MessagePort}}
+   */
+  start(name) {
+    const id = this.#nextId++;
+    const worker = new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name });
+    /** @type {Hosted} */
+    const hosted = { worker, name, timer: undefined };
+    this.#engines.set(id, hosted);
+    worker.addEventListener('message', ({ data }) => this.#watch(id, hosted, data));
+    worker.addEventListener('error', (event) => {
+      event.preventDefault();
+      this.#lose(id, { name: 'EngineCrashed', message: `engine ${name} stopped: ${event.message || 'its worker failed to load'}`, remedy: 'Run the check again; reload the page if it happens twice.' });
+    });
+    const { port1, port2 } = new MessageChannel();
+    worker.postMessage({ port: port1, ortBase: this.#ortBase.href }, [port1]);
+    return { id, port: port2 };
+  }
+
+  /** @param {number} id */
+  end(id) {
+    const hosted = this.#engines.get(id);
+    if (!hosted) return;
+    clearTimeout(hosted.timer);
+    hosted.worker.terminate();
+    this.#engines.delete(id);
+  }
+
+  /** How many engines are running. */
+  get size() {
+    return this.#engines.size;
+  }
+
+  /**
+   * @param {number} id
+   * @param {Hosted} hosted
+   * @param {{busy: string | null, limitMs: number}} report
+   */
+  #watch(id, hosted, { busy, limitMs }) {
+    clearTimeout(hosted.timer);
+    if (!busy) return;
+    const error = {
+      name: 'EngineTimeout',
+      message: `engine ${hosted.name} did not finish "${busy}" within ${(limitMs / 1000).toFixed(1)} s and was ended`,
+      remedy: 'Run the check without it, or give it a longer limit.',
+    };
+    hosted.timer = setTimeout(() => {
+      hosted.timer = setTimeout(() => this.#lose(id, error), GRACE_MS);
+    }, limitMs);
+  }
+
+  /** @param {number} id @param {WireError} error */
+  #lose(id, error) {
+    if (!this.#engines.has(id)) return;
+    this.end(id);
+    this.#onLost(id, error);
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * One engine: one worker, one realm, one configuration of onnxruntime-web, one queue.
+ *
+ * The page starts it with a MessagePort, over which somebody else (Python, as it happens) calls the verbs below. Before
+ * and after each verb it tells the page how long the verb may take, so that the page can end a worker that hangs.
+ */
+import { loadBuild, pickBuild } from './builds.js';
+import { clockStep } from './clock.js';
+import { adapterFacts, requireAdapter } from './gpu.js';
+import { listenForProfile } from './profile.js';
+import { StockRunner } from './runners/stock.js';
+import { AppError, Peer, transfer } from './wire.js';
+
+/** @typedef {import('./types.d.ts').EngineSpec} EngineSpec */
+/** @typedef {import('./types.d.ts').EngineFacts} EngineFacts */
+/** @typedef {import('./types.d.ts').WireTensors} WireTensors */
+
+/** @type {StockRunner | null} */
+let runner = null;
+/** @type {ReturnType<typeof listenForProfile> | null} */
+let readProfile = null;
+/** @type {URL} */
+let ortBase;
+/** Overlapping runs hang onnxruntime-web's WebGPU provider, so verbs wait for each other here. */
+let queue = Promise.resolve();
+
+function opened() {
+  if (!runner) throw new AppError('NotOpen', 'the engine has not been opened', 'Call open first.');
+  return runner;
+}
+
+const verbs = {
+  /**
+   * @param {EngineSpec} spec
+   * @param {Uint8Array} model
+   * @param {{profiling: boolean}} options
+   * @returns {Promise<EngineFacts>}
+   */
+  async open(spec, model, { profiling }) {
+    if (runner) throw new AppError('AlreadyOpen', 'an engine is opened once', 'Start another engine.');
+    const adapter = spec.provider === 'webgpu' ? await requireAdapter() : null;
+    const build = pickBuild(spec);
+    if (profiling) readProfile = listenForProfile();
+    const ort = await loadBuild(build, ortBase, spec.threads);
+    const start = performance.now();
+    runner = await StockRunner.open(ort, spec, model, profiling);
+    const create_ms = performance.now() - start;
+    return {
+      provider: spec.provider,
+      build,
+      runner: 'stock',
+      threads: ort.env.wasm.numThreads ?? 1,
+      adapter: adapter && adapterFacts(await actualAdapterInfo(ort, adapter)),
+      clock_step_ms: clockStep(),
+      create_ms,
+      inputs: runner.inputs,
+      outputs: runner.outputs,
+    };
+  },
+
+  /** @param {WireTensors} feeds */
+  async run(feeds) {
+    const outputs = await opened().run(feeds);
+    return transfer(outputs, Object.values(outputs).map(({ data }) => /** @type {ArrayBuffer} */ (data.buffer)));
+  },
+
+  /** @param {WireTensors} feeds @param {number} runs */
+  async time(feeds, runs) {
+    const timed = await opened().time(feeds, runs);
+    return transfer(timed, [/** @type {ArrayBuffer} */ (timed.samples.buffer)]);
+  },
+
+  /** Runs once and tells which provider ran which node; the engine must have been opened with `profiling`. */
+  async profile(/** @type {WireTensors} */ feeds) {
+    const session = opened();
+    if (!readProfile) throw new AppError('NotProfiling', 'the engine was not opened with profiling', 'Open another one.');
+    await session.run(feeds);
+    return readProfile(() => session.endProfiling());
+  },
+};
+
+/**
+ * The device's own adapter says more surely what ran than the one that we asked for.
+ * @param {import('./types.d.ts').Ort} ort
+ * @param {GPUAdapter} asked
+ * @returns {Promise<GPUAdapterInfo>}
+ */
+async function actualAdapterInfo(ort, asked) {
+  const device = /** @type {any} */ (await ort.env.webgpu.device);
+  return device?.adapterInfo ?? asked.info;
+}
+
+/**
+ * Puts a verb into the queue and reports it to the page's watchdog.
+ * @param {string} verb
+ * @param {(...args: any[]) => Promise<unknown>} work
+ */
+function queued(verb, work) {
+  return (/** @type {number} */ limitMs, /** @type {any[]} */ ...args) => {
+    const result = queue.then(async () => {
+      self.postMessage({ busy: verb, limitMs });
+      try {
+        return await work(...args);
+      } finally {
+        self.postMessage({ busy: null });
+      }
+    });
+    queue = result.then(
+      () => {},
+      () => {},
+    );
+    return result;
+  };
+}
+
+self.addEventListener(
+  'message',
+  ({ data }) => {
+    ortBase = new URL(data.ortBase);
+    new Peer(data.port, Object.fromEntries(Object.entries(verbs).map(([verb, work]) => [verb, queued(verb, work)])));
+  },
+  { once: true },
+);

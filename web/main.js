@@ -1,0 +1,140 @@
+/**
+ * The page: boots Python, runs the check on a click, shows results as they come.
+ *
+ * `globalThis.pyappPage` is the same for programs (the command line and the tests drive it through Selenium).
+ */
+import { PythonHost } from './python-host.js';
+import { readSettings } from './settings.js';
+import { AppError, toWireError } from './wire.js';
+import { AnswersView } from './views/answers.js';
+import { BootView } from './views/boot.js';
+import { ConsoleView } from './views/console.js';
+import { byId } from './views/dom.js';
+import { FasterView } from './views/faster.js';
+import { ProgressView } from './views/progress.js';
+import { RanView } from './views/ran.js';
+
+/** @typedef {'booting' | 'ready' | 'running' | 'failed'} State */
+
+const runButton = /** @type {HTMLButtonElement} */ (byId('run'));
+const cancelButton = /** @type {HTMLButtonElement} */ (byId('cancel'));
+const { settings, unknown } = readSettings(new URLSearchParams(location.search));
+
+/** What programs can see; the methods are set once Python is ready. */
+const publicPage = {
+  /** @type {State} */
+  state: 'booting',
+  /** @type {{stage: string, done: number, total: number} | null} */
+  progress: null,
+  /** @type {object | null} the last report */
+  report: null,
+  /** @type {import('./types.d.ts').WireError | null} */
+  error: null,
+  /** @type {(settings: object) => Promise<void>} */
+  check: notReady,
+  /** @type {() => Promise<void>} */
+  cancel: notReady,
+  /** @type {(source: string) => Promise<{repr?: string | null, traceback?: string}>} */
+  evaluate: notReady,
+};
+Object.assign(globalThis, { pyappPage: publicPage });
+
+/** @returns {Promise<never>} */
+async function notReady() {
+  throw new AppError('NotReady', 'the page is still booting', 'Wait until pyappPage.state is "ready".');
+}
+
+/** @param {State} state */
+function setState(state) {
+  publicPage.state = state;
+  document.documentElement.dataset.state = state;
+  runButton.disabled = state !== 'ready';
+  cancelButton.hidden = state !== 'running';
+}
+
+/** @param {unknown} thrown */
+function showError(thrown) {
+  publicPage.error = toWireError(thrown);
+  const { message, remedy } = publicPage.error;
+  byId('error').textContent = remedy ? `${message}. ${remedy}` : message;
+  byId('error').hidden = false;
+}
+
+function clearError() {
+  publicPage.error = null;
+  byId('error').hidden = true;
+}
+
+async function main() {
+  const base = new URL('.', import.meta.url);
+  const boot = new BootView(byId('boot'));
+  const response = await fetch(new URL('site.json', base));
+  if (!response.ok) throw new AppError('IncompleteSite', `site.json answered ${response.status}`, 'Build the site with `make build`.');
+  const python = new PythonHost(await response.json(), base);
+  const progress = new ProgressView(byId('progress'));
+  const views = {
+    engines: new RanView(byId('ran')),
+    parity: new AnswersView(byId('answers'), (suite, index) => python.picture(suite, index)),
+    race: new FasterView(byId('faster')),
+  };
+  let stale = false;
+  const console_ = new ConsoleView(byId('console'), (source) => python.evaluate(source));
+
+  python.on('boot', (stage) => boot.show(stage));
+  python.on('output', ({ stream, text }) => console_.print(text, stream));
+  python.on('crash', (message) => fail(new AppError('PythonCrashed', `Python stopped: ${message}`, 'Reload the page.')));
+  python.on('progress', (json) => {
+    publicPage.progress = JSON.parse(json);
+    progress.show(/** @type {any} */ (publicPage.progress));
+  });
+  python.on('section', (json) => {
+    const { name, section } = JSON.parse(json);
+    // Only now is it sure that the new check runs: until then the last one's results stay.
+    if (stale) for (const view of Object.values(views)) view.clear();
+    stale = false;
+    if (name === 'suites') views.parity.addSuite(section);
+    else views[/** @type {'engines' | 'parity' | 'race'} */ (name)].add(section);
+  });
+
+  /** @param {object} wanted */
+  async function check(wanted) {
+    clearError();
+    setState('running');
+    progress.start();
+    stale = true;
+    try {
+      const report = await python.check(wanted);
+      publicPage.report = report;
+      views.race.showRatios(report.ratios);
+    } catch (error) {
+      showError(error);
+    } finally {
+      progress.stop();
+      setState('ready');
+    }
+  }
+
+  await python.boot();
+  Object.assign(publicPage, {
+    check,
+    cancel: () => python.cancel(),
+    evaluate: (/** @type {string} */ source) => python.evaluate(source),
+  });
+  runButton.addEventListener('click', () => check(settings));
+  cancelButton.addEventListener('click', () => python.cancel());
+  if (unknown.length) {
+    showError(new AppError('UnknownSetting', `the address has settings that this page does not know: ${unknown.join(', ')}`, 'Known are runs, warmup, seed and engines.'));
+  }
+  boot.finish();
+  console_.enable();
+  setState('ready');
+}
+
+/** @param {unknown} error */
+function fail(error) {
+  showError(error);
+  setState('failed');
+}
+
+setState('booting');
+main().catch(fail);

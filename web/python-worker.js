@@ -1,0 +1,122 @@
+/**
+ * The Python worker: boots Pyodide, hands it the bridge, and answers the page.
+ */
+import { Bridge } from './bridge.js';
+import { AppError, Peer, transfer } from './wire.js';
+
+/** @typedef {import('./types.d.ts').Site} Site */
+
+/** @type {any} Python's `pyapp.browser.page.Page` */
+let python = null;
+/** @type {Bridge} */
+let bridge;
+
+function booted() {
+  if (!python) throw new AppError('NotReady', 'Python is still starting', 'Wait until the page says ready.');
+  return python;
+}
+
+const page = new Peer(/** @type {any} */ (self), {
+  /** @param {Site} site @param {string} base the site's root */
+  async boot(site, base) {
+    const siteBase = new URL(base);
+    bridge = new Bridge(page, site, siteBase);
+    const pyodide = await stage('Python', bytesOf(site, site.pyodide_path), () => loadPython(site, siteBase));
+    await stage('packages', bytesOf(site, 'python/'), () => loadPackages(pyodide));
+    const start = await stage('import', 0, async () => pyodide.pyimport('pyapp.browser.page').start);
+    python = await stage('model and states', bytesOf(site, 'fixtures/'), () => start(bridge));
+    start.destroy();
+  },
+
+  /**
+   * @param {object} settings
+   * @returns {Promise<object>} the report
+   */
+  async check(settings) {
+    return unwrap(await booted().check(JSON.stringify(settings))).report;
+  },
+
+  cancel() {
+    booted().cancel();
+  },
+
+  /**
+   * @param {string} source
+   * @returns {Promise<{repr?: string | null, traceback?: string}>}
+   */
+  async evaluate(source) {
+    return unwrap(await booted().evaluate(source));
+  },
+
+  /**
+   * The newest frame of a state, 84 x 84 grey bytes.
+   * @param {string} suite
+   * @param {number} index
+   */
+  picture(suite, index) {
+    const frame = booted().picture(suite, index);
+    try {
+      const bytes = /** @type {Uint8Array} */ (frame.toJs());
+      return transfer(bytes, [/** @type {ArrayBuffer} */ (bytes.buffer)]);
+    } finally {
+      frame.destroy();
+    }
+  },
+});
+page.onEvent = (name, data) => bridge.receive(name, data);
+
+/** @param {string} json */
+function unwrap(json) {
+  const answer = JSON.parse(json);
+  if (answer.error) throw new AppError(answer.error.name, answer.error.message, answer.error.remedy);
+  return answer;
+}
+
+/** @param {Site} site @param {string} folder */
+function bytesOf(site, folder) {
+  return site.files.filter(({ path }) => path.startsWith(folder)).reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/**
+ * Tells the page of one stage of the boot, before and after.
+ * @template T
+ * @param {string} name
+ * @param {number} bytes how much it loads
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function stage(name, bytes, work) {
+  const start = performance.now();
+  page.emit('boot', { name, bytes, ms: null });
+  const value = await work();
+  page.emit('boot', { name, bytes, ms: performance.now() - start });
+  return value;
+}
+
+/** @param {Site} site @param {URL} base */
+async function loadPython(site, base) {
+  const indexURL = new URL(site.pyodide_path, base);
+  const { loadPyodide } = await import(new URL('pyodide.mjs', indexURL).href);
+  return loadPyodide({
+    indexURL: indexURL.href,
+    lockFileURL: new URL(site.lock_path, base).href,
+    stdout: (/** @type {string} */ text) => page.emit('output', { stream: 'stdout', text }),
+    stderr: (/** @type {string} */ text) => page.emit('output', { stream: 'stderr', text }),
+  });
+}
+
+/** @param {any} pyodide */
+async function loadPackages(pyodide) {
+  /** @type {string[]} */
+  const problems = [];
+  await pyodide.loadPackage(['pyapp'], {
+    messageCallback: () => {},
+    errorCallback: (/** @type {string} */ text) => problems.push(text),
+  });
+  // loadPackage does not reject when a download fails.
+  for (const name of ['pyapp', 'numpy']) {
+    if (!pyodide.loadedPackages[name]) {
+      throw new AppError('DownloadFailed', `the package ${name} could not be loaded: ${problems.join(' ')}`, 'Check the connection and reload.');
+    }
+  }
+}

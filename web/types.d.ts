@@ -1,0 +1,78 @@
+/** What several modules pass to each other, as plain data. Python's half is in `pyapp/engine.py` and `pyapp/browser/bridge.py`. */
+
+/** An error as it crosses a port. */
+export interface WireError {
+  name: string;
+  message: string;
+  /** What the reader can do about it; empty where nothing is known. */
+  remedy: string;
+}
+
+/** A tensor as it crosses a port: `data` in row-major order. */
+export interface WireTensor {
+  type: 'float32' | 'int64' | 'int32' | 'uint8' | 'bool' | 'float16' | 'float64' | 'int8' | 'uint16' | 'int16' | 'uint32' | 'uint64';
+  dims: number[];
+  data: Float32Array | Float64Array | BigInt64Array | BigUint64Array | Int32Array | Uint32Array | Int16Array | Uint16Array | Int8Array | Uint8Array;
+}
+
+export type WireTensors = Record<string, WireTensor>;
+
+/** What an engine is asked to be (`pyapp.engine.EngineSpec`). */
+export interface EngineSpec {
+  name: string;
+  provider: 'wasm' | 'webgpu';
+  build: 'auto' | 'wasm' | 'jspi' | 'asyncify';
+  runner: 'stock';
+  threads: number;
+}
+
+export interface AdapterFacts {
+  vendor: string;
+  architecture: string;
+  device: string;
+  description: string;
+  software: boolean;
+}
+
+/** What an engine turned out to be (`pyapp.engine.EngineFacts`), as far as its worker can tell. */
+export interface EngineFacts {
+  provider: string;
+  build: string;
+  runner: string;
+  threads: number;
+  adapter: AdapterFacts | null;
+  clock_step_ms: number;
+  create_ms: number;
+  inputs: string[];
+  outputs: string[];
+}
+
+/** One node of the graph as the profile saw it run. */
+export interface NodeProfile {
+  name: string;
+  op: string;
+  provider: string;
+  us: number;
+}
+
+/** `site.json`, written by `build_wheel.py`. */
+export interface Site {
+  schema: string;
+  version: string;
+  pyapp: string;
+  pyodide: string;
+  onnxruntime_web: string;
+  pyodide_path: string;
+  ort_path: string;
+  lock_path: string;
+  files: { path: string; bytes: number; sha256: string }[];
+}
+
+/** The part of onnxruntime-web's module that we use. */
+export type Ort = typeof import('onnxruntime-web');
+
+declare global {
+  interface GPUAdapterInfo {
+    readonly isFallbackAdapter?: boolean;
+  }
+}
