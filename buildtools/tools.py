@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -53,7 +54,7 @@ def run_tool(command: Sequence[str | Path], *, task: str, remedy: str, progress:
     for line in (done.stdout + done.stderr).splitlines():
         progress.detail(line)
     if done.returncode != 0:
-        raise BuildError(f"{task} failed: {_reason(done.stderr or done.stdout)}", remedy)
+        raise BuildError(f"{task} failed: {_reason(done.stdout + done.stderr)}", remedy)
 
 
 def require_module(name: str) -> None:
@@ -78,5 +79,7 @@ def pyodide_command() -> Path:
 def _reason(output: str) -> str:
     """Return the line of a program's output that most likely says why it failed."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
+    # A wrapper's own "ERROR" comes last and says less than the exception that it wraps.
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
     errors = [line for line in lines if line.lower().startswith("error")]
-    return (errors or lines or ["it said nothing"])[-1]
+    return (raised or errors or lines or ["it said nothing"])[-1]

@@ -189,6 +189,9 @@ def test_a_program_that_fails_is_told_by_its_reason() -> None:
     code = "import sys; sys.exit('Traceback\\nERROR: the reason\\nnote: the rest')"
     with pytest.raises(BuildError, match=r"^x failed: ERROR: the reason – do y$"):
         tools.run_tool([sys.executable, "-c", code], task="x", remedy="do y", progress=quiet())
+    code = "import sys; print('OSError: no README'); sys.exit('ERROR Backend exited')"
+    with pytest.raises(BuildError, match="OSError: no README"):
+        tools.run_tool([sys.executable, "-c", code], task="x", remedy="do y", progress=quiet())
     with pytest.raises(BuildError, match=r"^x failed: absent-program: No such file"):
         tools.run_tool(["absent-program"], task="x", remedy="do y", progress=quiet())
 
