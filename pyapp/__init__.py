@@ -1,4 +1,4 @@
-"""Does an ONNX model give the same answers on WASM and on WebGPU as in Python, which is faster, and which should you ship?
+"""Whether an ONNX model gives the same answers on WASM and on WebGPU as in Python, which is faster, and which to ship.
 
 The questions are pure Python and numpy (`parity`, `race`, `check`) and run on any `Engine`: a browser's workers
 (`pyapp.browser`), onnxruntime on CPython (`pyapp.native`), or a test's fake.

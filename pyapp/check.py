@@ -167,7 +167,7 @@ class Check:
         try:
             if name == "wasm-N":
                 sweep = await self._best_threads()
-                name = f"wasm-{next(iter(sweep))}"
+                name = f"wasm-{next(iter(sweep), 1)}"
             spec = EngineSpec.parse(name)
             if name in self._opened:
                 return []
@@ -187,10 +187,7 @@ class Check:
                 "this page is not cross-origin isolated, so there is no shared memory and only one thread",
                 "Serve it with the COOP and COEP headers of its _headers file.",
             )
-        medians = await best_threads(self.open_engine, self.model, self._race_inputs, environment["cores"])
-        if not medians:
-            raise EngineError("ThreadsUnavailable", "this machine offers one processor, so there is only one thread")
-        return medians
+        return await best_threads(self.open_engine, self.model, self._race_inputs, environment["cores"])
 
     async def _with_nodes(self, engine: Engine) -> tuple[EngineFacts, str | None]:
         """Return the engine's facts with its nodes per provider, or without them and why."""
@@ -235,14 +232,18 @@ class Check:
         def was_hidden() -> bool:
             return hidden_at_start or self.host.hidden_count() != hidden_before
 
+        def show(lanes: list[Lane]) -> None:
+            for lane in lanes:
+                if lane.rounds or lane.error:
+                    self.listener.section("race", race_entry(lane, self.settings.warmup, hidden=was_hidden()))
+
         def on_block(lanes: list[Lane], done: int, total: int) -> None:
             self.listener.progress("race", done, total)
-            for lane in lanes:
-                if lane.rounds:
-                    self.listener.section("race", race_entry(lane, self.settings.warmup, hidden=was_hidden()))
+            show(lanes)
 
         settings = RaceSettings(self.settings.runs, self.settings.warmup, self.settings.seed)
         lanes = await race(list(self._opened.values()), self._race_inputs, settings, on_block=on_block)
+        show(lanes)
         return lanes, was_hidden()
 
     def _ratios(self, lanes: list[Lane], *, hidden: bool) -> list[r.RatioEntry]:

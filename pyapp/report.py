@@ -142,6 +142,8 @@ class ParityEntry(Section):
     """One engine's answers to one suite. `action` is -1 and `q_values` null where a case has no usable answer.
 
     `could_flip` lists the cases whose margin is at most twice |dQ| there: the error alone could turn their action.
+    `disagreements` lists the cases in which it did turn, or worse; `explained` those among them that rounding explains.
+    `passed` tells whether the scores differ by rounding only and no disagreement is left unexplained.
     """
 
     engine: str
@@ -155,6 +157,7 @@ class ParityEntry(Section):
     hardest: int
     could_flip: list[int]
     disagreements: list[int]
+    explained: list[int]
     failures: list[CaseFailure]
     q_values: list[list[float] | None]
     action: list[int]
@@ -210,11 +213,6 @@ class Report:
     parity: list[ParityEntry]
     race: list[RaceEntry]
     ratios: list[RatioEntry]
-
-    @property
-    def agrees(self) -> bool:
-        """Whether every engine that could be opened gave Python's answers to everything, and at least one did."""
-        return bool(self.parity) and all(entry.passed for entry in self.parity)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the report as JSON text (no NaN: such numbers are null)."""

@@ -21,6 +21,10 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def _count(items: list[int], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+
+
 def _rows(scores: np.ndarray[Any, Any]) -> list[list[float]]:
     # The shortest decimal that gives the float32 back, instead of 17 digits of its float64.
     return [[float(str(score)) for score in row] for row in scores]
@@ -64,7 +68,10 @@ def failed_entry(spec: EngineSpec, error: EngineError) -> r.EngineEntry:
 def engine_entry(
     engine: Engine, facts: EngineFacts, first_run_ms: float, sweep: dict[int, float] | None, missing: str | None
 ) -> r.EngineEntry:
-    """State an engine that was opened; `sweep` is the measurement behind its thread count, `missing` says why there are no nodes."""
+    """State an engine that was opened.
+
+    `sweep` is the measurement behind its thread count, `missing` says why there are no nodes.
+    """
     warnings = [missing] if missing else []
     if facts.adapter and facts.adapter.software:
         warnings.append("the GPU is a software adapter: the answers count, the time does not; use a machine with a GPU")
@@ -95,10 +102,11 @@ def engine_entry(
 def parity_entry(result: Parity) -> r.ParityEntry:
     """Turn a parity result into its section of the report."""
     warnings = list(result.problems)
-    if result.passed and result.could_flip:
+    if result.explained:
+        warnings.append(f"{_count(result.explained, 'action')} differ from Python's where the error is as large as the margin")
+    elif result.passed and result.could_flip:
         warnings.append(
-            f"{len(result.could_flip)} cases have a margin of at most twice their error: "
-            "another machine's rounding could flip them"
+            f"{_count(result.could_flip, 'case')} with a margin of at most twice the error, which could flip the action"
         )
     return r.ParityEntry(
         engine=result.engine,
@@ -112,6 +120,7 @@ def parity_entry(result: Parity) -> r.ParityEntry:
         hardest=result.hardest,
         could_flip=result.could_flip,
         disagreements=result.disagreements,
+        explained=result.explained,
         failures=[r.CaseFailure(case=case, failure=failure) for case, failure in result.failures.items()],
         q_values=[row if all(map(math.isfinite, row)) else None for row in _rows(result.q_values)],
         action=result.action.tolist(),

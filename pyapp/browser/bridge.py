@@ -29,7 +29,7 @@ class JsBridge(Protocol):
     def fetch(self, path: str) -> Awaitable[Any]:
         """Fetch a file of the site; a ``Uint8Array``."""
 
-    def environment(self) -> Any:
+    def environment(self) -> JsProxy:
         """Describe this browser; a plain object."""
 
     def emit(self, name: str, json: str) -> None:

@@ -19,7 +19,9 @@ OPEN_LIMIT_S = 180.0
 class BrowserEngine:
     """An `Engine` in a worker; made by `BrowserEngines`."""
 
-    def __init__(self, opener: BrowserEngines, spec: EngineSpec, model: bytes, worker: JsEngine, opened: dict[str, Any]) -> None:
+    def __init__(
+        self, opener: BrowserEngines, spec: EngineSpec, model: bytes, worker: JsEngine, opened: dict[str, Any]
+    ) -> None:
         self._opener = opener
         self._model = model
         self._worker = worker

@@ -110,7 +110,7 @@ class Page:
         """
         try:
             value = await eval_code_async(source, self.namespace, filename="<console>")
-        except BaseException as error:  # noqa: BLE001 - the console shows whatever was raised, SystemExit included
+        except BaseException as error:
             return json.dumps({"traceback": _user_traceback(error)})
         if value is not None:
             self.namespace["_"] = value

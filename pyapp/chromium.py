@@ -1,0 +1,204 @@
+"""Starts a headless Chromium through Selenium and drives the page in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+
+GPU_MODES = ("auto", "software", "none")
+BOOT_LIMIT_S = 180.0
+POLL_S = 0.2
+
+_QUIET = (
+    "--headless=new",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--window-size=1280,1600",
+)
+_GPU_ARGUMENTS = {
+    # On Linux, Chromium offers WebGPU only on request, and reaches a headless GPU only through Vulkan.
+    "hardware": ("--enable-unsafe-webgpu", "--use-angle=vulkan", "--enable-features=Vulkan", "--disable-vulkan-surface"),
+    "software": ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"),
+    "none": ("--disable-features=WebGPU", "--disable-blink-features=WebGPU"),
+}
+
+
+class BrowserError(Exception):
+    """The browser or the page could not do what was asked; the message ends in a remedy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrowserOptions:
+    """How to start Chromium.
+
+    Attributes
+    ----------
+    gpu : str
+        ``auto`` (the machine's GPU where the browser finds one, else a software one), ``software`` or ``none``.
+    arguments : sequence of str
+        Further command-line arguments of Chromium.
+    browser, driver : str
+        Paths of chromium and chromedriver; looked for on PATH where empty.
+    """
+
+    gpu: str = "auto"
+    arguments: Sequence[str] = field(default_factory=tuple)
+    browser: str = ""
+    driver: str = ""
+
+
+def _program(given: str, names: Sequence[str], option: str) -> str:
+    if given:
+        if not shutil.which(given):
+            raise BrowserError(f"{given!r} is no program; correct {option}")
+        return given
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    raise BrowserError(f"{names[0]} was not found on PATH; install it (apt install chromium chromium-driver) or give {option}")
+
+
+def launch(options: BrowserOptions, mode: str) -> webdriver.Chrome:
+    """Start Chromium with a fresh profile.
+
+    Parameters
+    ----------
+    options : BrowserOptions
+        Paths and further arguments.
+    mode : str
+        ``hardware``, ``software`` or ``none``: which GPU WebGPU may use.
+
+    Raises
+    ------
+    BrowserError
+        If a program is missing or does not start.
+    """
+    chrome = webdriver.ChromeOptions()
+    chrome.binary_location = _program(options.browser, ("chromium", "chromium-browser", "google-chrome"), "--browser")
+    driver = _program(options.driver, ("chromedriver",), "--driver")
+    for argument in (*_QUIET, *_GPU_ARGUMENTS[mode], *options.arguments):
+        chrome.add_argument(argument)
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        chrome.add_argument("--no-sandbox")  # Chromium's sandbox refuses to run as root
+    chrome.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    try:
+        return webdriver.Chrome(options=chrome, service=webdriver.ChromeService(executable_path=driver))
+    except WebDriverException as error:
+        reason = (error.msg or str(error)).splitlines()[0]
+        raise BrowserError(f"Chromium did not start: {reason}; do the versions of browser and driver match?") from error
+
+
+@contextlib.contextmanager
+def open_page(options: BrowserOptions, url: str) -> Iterator[PageDriver]:
+    """Start Chromium, open the page and wait until it is ready; the browser is closed afterwards.
+
+    Raises
+    ------
+    BrowserError
+        If the browser does not start or the page does not become ready.
+    """
+    if options.gpu not in GPU_MODES:
+        raise BrowserError(f"gpu is {options.gpu!r}; give one of {', '.join(GPU_MODES)}")
+    driver = launch(options, "hardware" if options.gpu == "auto" else options.gpu)
+    try:
+        page = PageDriver(driver, url)
+        if options.gpu == "auto" and not page.has_adapter():
+            driver.quit()
+            driver = launch(options, "software")
+            page = PageDriver(driver, url)
+        page.wait_ready()
+        yield page
+    finally:
+        driver.quit()
+
+
+class PageDriver:
+    """The page in a browser, driven through `globalThis.pyappPage`."""
+
+    def __init__(self, driver: webdriver.Chrome, url: str) -> None:
+        self.driver = driver
+        driver.set_script_timeout(600)
+        try:
+            driver.get(url)
+        except WebDriverException as error:
+            raise BrowserError(f"{url} could not be opened: {(error.msg or '').splitlines()[0]}") from error
+
+    def has_adapter(self) -> bool:
+        """Whether WebGPU finds a graphics adapter in this browser."""
+        return bool(self._await("return navigator.gpu ? (await navigator.gpu.requestAdapter()) !== null : false"))
+
+    def get(self, name: str) -> Any:  # noqa: ANN401 - whatever the page shows under this name
+        """Return a property of `pyappPage`: ``state``, ``progress``, ``report`` or ``error``."""
+        return self.driver.execute_script("return globalThis.pyappPage?.[arguments[0]]", name)
+
+    def wait_ready(self, limit_s: float = BOOT_LIMIT_S) -> None:
+        """Wait until the page is ready; raises BrowserError with its own reason, or after `limit_s` seconds."""
+        deadline = time.monotonic() + limit_s
+        while (state := self.get("state")) != "ready":
+            if state == "failed":
+                raise BrowserError(f"the page did not start: {_sentence(self.get('error'))}")
+            if time.monotonic() > deadline:
+                raise BrowserError(f"the page was not ready within {limit_s:.0f} s (state: {state})")
+            time.sleep(POLL_S)
+
+    def check(
+        self, settings: dict[str, Any], on_progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+    ) -> dict[str, Any]:
+        """Run a check and return its report as plain data.
+
+        Raises
+        ------
+        BrowserError
+            If the page refuses the settings or the check fails.
+        """
+        self.start_check(settings)
+        while self.get("state") == "running":
+            if progress := self.get("progress"):
+                on_progress(progress["stage"], progress["done"], progress["total"])
+            time.sleep(POLL_S)
+        if error := self.get("error"):
+            raise BrowserError(f"the check did not finish: {_sentence(error)}")
+        report: dict[str, Any] = self.get("report")
+        return report
+
+    def start_check(self, settings: dict[str, Any]) -> None:
+        """Start a check without waiting for it."""
+        self.driver.execute_script("globalThis.pyappPage.check(arguments[0])", settings)
+
+    def cancel(self) -> None:
+        """Cancel the running check."""
+        self._await("await globalThis.pyappPage.cancel()")
+
+    def evaluate(self, source: str) -> dict[str, str | None]:
+        """Run Python in the page; returns ``{"repr": …}`` or ``{"traceback": …}``."""
+        answer: dict[str, str | None] = self._await("return await globalThis.pyappPage.evaluate(argument)", source)
+        return answer
+
+    def _await(self, body: str, argument: object = None) -> Any:  # noqa: ANN401 - whatever the script returns
+        script = f"""
+            const [argument, done] = arguments;
+            (async () => {{ {body} }})().then((value) => done({{ value }}), (error) => done({{ error: String(error) }}));
+        """
+        answer = self.driver.execute_async_script(script, argument)
+        if "error" in answer:
+            raise BrowserError(answer["error"])
+        return answer.get("value")
+
+
+def _sentence(error: dict[str, str] | None) -> str:
+    if not error:
+        return json.dumps(error)
+    return f"{error['message']}. {error['remedy']}".strip()

@@ -1,0 +1,125 @@
+"""A report as text: Markdown tables that also read well in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyapp.report import Adapter, EngineEntry, ParityEntry, RaceEntry, RatioEntry, Report
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a table: the first column to the left, numbers to the right. Bars in cells are escaped."""
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (columns, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rule = [f":{'-' * (widths[0] - 1)}", *(f"{'-' * (width - 1)}:" for width in widths[1:])]
+    lines = [cells[0], rule, *cells[1:]]
+    return "\n".join(f"| {' | '.join(_aligned(line, widths))} |" for line in lines)
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+    first, *rest = line
+    return [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))]
+
+
+def report_markdown(report: Report) -> str:
+    """Write a whole report as Markdown: what ran, same answers, faster, and every warning."""
+    parts = [
+        "## What ran\n",
+        markdown_table(
+            ["engine", "provider", "build", "runner", "threads", "nodes", "adapter", "created", "first run"],
+            [_engine_row(entry) for entry in report.engines],
+        ),
+        "\n## Same answers as Python?\n",
+        markdown_table(
+            ["suite", "engine", "agree", "max dQ", "mean dQ", "min margin", "could flip", "passed"],
+            [_parity_row(entry) for entry in report.parity],
+        ),
+        "\n## Faster?\n",
+        markdown_table(
+            ["engine", "P50 ms", "P95 ms", "mean", "min", "max", "n", "clock step"],
+            [_race_row(entry) for entry in report.race],
+        ),
+        "",
+        *(ratio_sentence(entry) for entry in report.ratios),
+    ]
+    warnings = report_warnings(report)
+    if warnings:
+        parts += ["\n## Mind\n", *(f"- {warning}" for warning in warnings)]
+    return "\n".join(parts) + "\n"
+
+
+def report_warnings(report: Report) -> list[str]:
+    """Collect the warnings of all sections, each with what it is about."""
+    named = [
+        *(("environment", warning) for warning in report.environment.warnings),
+        *((entry.name, warning) for entry in report.engines for warning in entry.warnings),
+        *((f"{entry.suite} on {entry.engine}", warning) for entry in report.parity for warning in entry.warnings),
+        *((f"race of {entry.engine}", warning) for entry in report.race for warning in entry.warnings),
+    ]
+    return [f"{name}: {warning}" for name, warning in named]
+
+
+def ratio_sentence(entry: RatioEntry) -> str:
+    """Say a ratio in one plain sentence, or why there is none."""
+    if entry.p50 is None or entry.low is None or entry.high is None or entry.p95 is None:
+        return f"{entry.numerator} / {entry.denominator}: no ratio. {entry.reason}."
+    sentence = (
+        f"Here {entry.numerator} takes {entry.p50:.2f} times as long as {entry.denominator} at the median "
+        f"(95 % interval {entry.low:.2f} to {entry.high:.2f}), {entry.p95:.2f} times at P95."
+    )
+    return " ".join([sentence, *(f"But {warning}." for warning in entry.warnings)])
+
+
+def _engine_row(entry: EngineEntry) -> list[str]:
+    if entry.actual is None:
+        failure = entry.error.message if entry.error else "not opened"
+        return [entry.name, entry.requested.provider, failure, "", "", "", "", "", ""]
+    actual = entry.actual
+    return [
+        entry.name,
+        _change(entry.requested.provider, actual.provider),
+        _change(entry.requested.build, actual.build),
+        _change(entry.requested.runner, actual.runner),
+        _change(str(entry.requested.threads), str(actual.threads)),
+        ", ".join(f"{provider} {count}" for provider, count in actual.nodes.items()) or "not known",
+        _adapter(actual.adapter),
+        _milliseconds(entry.create_ms),
+        _milliseconds(entry.first_run_ms),
+    ]
+
+
+def _change(requested: str, actual: str) -> str:
+    return actual if requested in (actual, "auto") else f"{requested} -> {actual}"
+
+
+def _adapter(adapter: Adapter | None) -> str:
+    if adapter is None:
+        return "none"
+    names = " ".join(filter(None, (adapter.vendor, adapter.architecture, adapter.description)))
+    return f"{names} (software)" if adapter.software else names
+
+
+def _parity_row(entry: ParityEntry) -> list[str]:
+    return [
+        entry.suite,
+        entry.engine,
+        f"{entry.agree} / {entry.cases}",
+        _scientific(entry.max_abs_diff),
+        _scientific(entry.mean_abs_diff),
+        _scientific(entry.min_margin),
+        str(len(entry.could_flip)),
+        "yes" if entry.passed else "NO",
+    ]
+
+
+def _race_row(entry: RaceEntry) -> list[str]:
+    times = (entry.p50_ms, entry.p95_ms, entry.mean_ms, entry.min_ms, entry.max_ms)
+    return [entry.engine, *map(_milliseconds, times), str(entry.runs), f"{entry.clock_step_ms * 1000:.0f} us"]
+
+
+def _milliseconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _scientific(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1e}"
