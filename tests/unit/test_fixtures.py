@@ -23,7 +23,7 @@ def load_script(name, path):
 
 
 make = load_script("make_fixtures", FIXTURES / "make.py")
-FEW = make.Rules(lanes=2, distinct=80, states_per_action=1, states_margin=0.0, stress_cases=5)
+FEW = make.Rules(lanes=2, distinct=60, states_per_action=1, states_margin=0.0, stress_cases=5)
 
 
 def sha256(data):
