@@ -154,7 +154,6 @@ def _run_check(arguments: argparse.Namespace, settings: CheckSettings) -> Report
     progress = ProgressLine()
     try:
         with SiteServer(arguments.dist) as server:
-            server.start()
             progress.show("starting the browser", 0, 1)
             with open_page(options, server.url) as page:
                 data = page.check(asdict(settings), progress.show)

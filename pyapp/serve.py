@@ -109,7 +109,12 @@ class SiteServer:
         return f"http://{LOOPBACK}:{self.port}/"
 
     def start(self) -> None:
-        """Serve from a thread that does not keep the program alive."""
+        """Serve from a thread that does not keep the program alive; a second call changes nothing.
+
+        A second thread would outlive the server's socket and answer on whichever one gets its number next.
+        """
+        if self._thread is not None:
+            return
         self._thread = threading.Thread(target=self.serve_forever, name="site-server", daemon=True)
         self._thread.start()
 

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from cattrs import Converter, transform_error
+from cattrs import BaseConverter, Converter, transform_error
+from cattrs.cols import is_mapping, is_sequence, list_structure_factory, mapping_structure_factory
+
+Hook = Callable[[Any, Any], Any]
 
 
 def _strict_converter() -> Converter:
     converter = Converter(forbid_extra_keys=True, detailed_validation=True)
     for kind in (int, str, bool, float):
         converter.register_structure_hook(kind, _exactly(kind))
+    # By default any iterable would do for a list, a dict's keys and a string's letters among them.
+    converter.register_structure_hook_factory(is_sequence, partial(_checked, list, list_structure_factory))
+    converter.register_structure_hook_factory(is_mapping, partial(_checked, dict, mapping_structure_factory))
     return converter
 
 
-def _exactly(kind: type) -> Callable[[object, object], object]:
+def _checked(kind: type, factory: Callable[[type, BaseConverter], Hook], wanted: type, converter: BaseConverter) -> Hook:
+    inner = factory(wanted, converter)
+
+    def hook(value: object, target: type) -> object:
+        if not isinstance(value, kind):
+            raise TypeError(f"expected {kind.__name__}, got {value!r:.60}")
+        return inner(value, target)
+
+    return hook
+
+
+def _exactly(kind: type) -> Hook:
     # JSON has one type of number, so 4 is a fine float; but True is no number and "4" is none either.
     accepted = (int, float) if kind is float else (kind,)
 
@@ -50,6 +69,7 @@ def structure[T](data: object, kind: type[T], error: Callable[[list[str]], Excep
 def _describe(problem: BaseException, kind: type | None) -> str:
     from cattrs.v import format_exception
 
-    if isinstance(problem, TypeError) and str(problem).startswith("expected "):
+    # Our own hooks and the dataclasses' own checks say what is wrong; cattrs would say "invalid value".
+    if type(problem) is ValueError or (isinstance(problem, TypeError) and str(problem).startswith("expected ")):
         return str(problem)
     return format_exception(problem, kind)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import threading
 from email.utils import formatdate
 from typing import TYPE_CHECKING
 
@@ -214,6 +215,13 @@ def test_only_this_machine_is_listened_to(server: SiteServer) -> None:
     assert server._server.server_address[0] == "127.0.0.1"
 
 
+def test_starting_twice_starts_one_thread(root: Path) -> None:
+    before = threading.active_count()
+    with SiteServer(root) as server:
+        server.start()
+        assert threading.active_count() == before + 1
+
+
 def test_a_stopped_server_answers_no_more(root: Path) -> None:
     server = SiteServer(root)
     server.start()
@@ -225,4 +233,5 @@ def test_a_stopped_server_answers_no_more(root: Path) -> None:
     with pytest.raises(http.client.RemoteDisconnected):
         kept.getresponse()
     kept.close()
-    SiteServer(root, port=server.port).stop()
+    with pytest.raises(ConnectionRefusedError):
+        http.client.HTTPConnection("127.0.0.1", server.port, timeout=5).connect()

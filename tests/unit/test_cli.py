@@ -1,0 +1,39 @@
+import pytest
+
+from pyapp import cli
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["--runs", "0"], "runs is 0"),
+        (["--engines", "cuda"], "unknown engine 'cuda'"),
+        (["--engines", ","], "0 engines"),
+        (["--json", "/proc/nowhere/report.json"], "choose another --json FILE"),
+        (["--json", "/"], "choose another --json FILE"),
+        (["--dist", "/nowhere"], "make build"),
+    ],
+)
+def test_what_cannot_run_exits_with_2_and_the_reason(arguments, fault, capsys):
+    assert cli.main(["check", *arguments]) == 2
+    assert fault in capsys.readouterr().err
+
+
+def test_a_missing_browser_is_told(tmp_path, capsys):
+    (tmp_path / "index.html").touch()
+    assert cli.main(["check", "--dist", str(tmp_path), "--browser", "/nowhere/chromium"]) == 2
+    assert "'/nowhere/chromium' is no program; correct --browser" in capsys.readouterr().err
+
+
+def test_without_a_gpu_the_default_engines_are_those_of_wasm():
+    arguments = cli._parser().parse_args(["check", "--gpu", "none"])
+    assert cli._settings(arguments).engines == ["wasm-1", "wasm-N"]
+    named = cli._parser().parse_args(["check", "--gpu", "none", "--engines", "webgpu-stock"])
+    assert cli._settings(named).engines == ["webgpu-stock"]
+
+
+def test_a_port_that_is_taken_is_told(tmp_path, capsys):
+    (tmp_path / "index.html").touch()
+    with cli.SiteServer(tmp_path) as server:
+        assert cli.main(["serve", "--dist", str(tmp_path), "--port", str(server.port)]) == 2
+    assert str(server.port) in capsys.readouterr().err
