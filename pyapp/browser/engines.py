@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from typing import Any
 
@@ -79,12 +80,21 @@ class BrowserEngines:
 
     async def start(self, spec: EngineSpec, model: bytes, *, profiling: bool) -> tuple[JsEngine, dict[str, Any]]:
         """Start a worker and open the model in it; returns the worker and its facts."""
-        worker = await self._bridge.start_engine(spec.name)
+        worker = await self._started(spec.name)
         try:
             options = {"profiling": profiling}
             return worker, await _call(worker, "open", OPEN_LIMIT_S, asdict(spec), memoryview(model), options)
         except BaseException:
             worker.end()
+            raise
+
+    async def _started(self, name: str) -> JsEngine:
+        """Start a worker; one that comes only after this was cancelled is ended, for nobody else holds it."""
+        starting = asyncio.ensure_future(self._bridge.start_engine(name))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(lambda started: started.result().end())
             raise
 
 

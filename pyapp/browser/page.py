@@ -66,8 +66,8 @@ class Page:
         """Open an engine by name, on the worked example's model unless another one is given; close it after use."""
         return await self.open_engines(EngineSpec.parse(name), self.model if model is None else model)
 
-    async def check(self, settings: str) -> str:
-        """Run a check.
+    def check(self, settings: str) -> asyncio.Future[str]:
+        """Run a check. It counts as running as soon as this returns, so that a cancel which follows at once finds it.
 
         Parameters
         ----------
@@ -76,16 +76,21 @@ class Page:
 
         Returns
         -------
-        str
+        future of str
             JSON: ``{"report": …}`` or ``{"error": {"name", "message", "remedy"}}``; the name is ``Cancelled`` after `cancel`.
         """
         if self._task:
-            return _error("Busy", "a check is already running", "Wait for it, or cancel it.")
+            return asyncio.ensure_future(self._answer(asyncio.ensure_future(_refuse_second())))
+        self._task = asyncio.ensure_future(self._run(settings))
+        return asyncio.ensure_future(self._answer(self._task))
+
+    async def _run(self, settings: str) -> Report:
+        wanted = CheckSettings.from_data(json.loads(settings))
+        return await Check(wanted, self.model, list(self.suites.values()), self.open_engines, self, self).run()
+
+    async def _answer(self, task: asyncio.Task[Report]) -> str:
         try:
-            wanted = CheckSettings.from_data(json.loads(settings))
-            check = Check(wanted, self.model, list(self.suites.values()), self.open_engines, self, self)
-            self._task = asyncio.ensure_future(check.run())
-            return '{"report": ' + (await self._task).to_json() + "}"
+            return '{"report": ' + (await task).to_json() + "}"
         except asyncio.CancelledError:
             return _error("Cancelled", "the check was cancelled", "What was finished before is still shown.")
         except EngineError as error:
@@ -93,7 +98,8 @@ class Page:
         except ValueError as error:
             return _error("BadSettings", str(error), "Correct it and run the check again.")
         finally:
-            self._task = None
+            if self._task is task:
+                self._task = None
 
     def cancel(self) -> None:
         """End the running check; without one, nothing happens."""
@@ -154,6 +160,10 @@ async def start(bridge: JsBridge) -> Page:
     page = Page(bridge)
     await page.load()
     return page
+
+
+async def _refuse_second() -> Report:
+    raise EngineError("Busy", "a check is already running", "Wait for it, or cancel it.")
 
 
 def _error(name: str, message: str, remedy: str) -> str:
