@@ -52,6 +52,9 @@ class EngineSpec:
         How one inference is run: ``stock`` is ``session.run`` with tensors on the CPU.
     threads : int
         Threads asked for.
+    spinning : bool
+        Whether threads that wait for work keep a processor busy meanwhile, which disturbs the engine that runs next
+        (``bench/spinning.py``).
     """
 
     name: str
@@ -59,6 +62,7 @@ class EngineSpec:
     build: str = "auto"
     runner: str = "stock"
     threads: int = 1
+    spinning: bool = False
 
     @classmethod
     def parse(cls, name: str) -> EngineSpec:

@@ -24,6 +24,7 @@ export interface EngineSpec {
   build: 'auto' | 'wasm' | 'jspi' | 'asyncify';
   runner: 'stock';
   threads: number;
+  spinning: boolean;
 }
 
 export interface AdapterFacts {

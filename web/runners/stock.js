@@ -29,8 +29,7 @@ export class StockRunner {
       executionProviders: [spec.provider === 'webgpu' ? { name: 'webgpu' } : 'wasm'],
       graphOptimizationLevel: 'all',
       enableProfiling: profiling,
-      // Threads that spin after a run would slow down whichever engine runs next (docs/decisions/0006).
-      extra: { session: { intra_op: { allow_spinning: '0' } } },
+      extra: { session: { intra_op: { allow_spinning: spec.spinning ? '1' : '0' } } },
     });
     return new StockRunner(ort, session);
   }
