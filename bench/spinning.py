@@ -30,9 +30,8 @@ def main() -> int:
     print(f"{'engine':34} {'P50 ms':>8} {'P95 ms':>8} {'P50 ratio':>10}")
     for name, samples in found["victim"].items():
         p50, p95 = np.percentile(samples, [50, 95])
-        print(
-            f"{'wasm-1 ' + ('alone' if name == 'alone' else f'after a {name} neighbour'):34} {p50:8.3f} {p95:8.3f} {p50 / alone:10.2f}"
-        )
+        label = "wasm-1 alone" if name == "alone" else f"wasm-1 after a {name} neighbour"
+        print(f"{label:34} {p50:8.3f} {p95:8.3f} {p50 / alone:10.2f}")
     blocking = np.median(found["neighbour"]["blocking"])
     for name, samples in found["neighbour"].items():
         p50, p95 = np.percentile(samples, [50, 95])

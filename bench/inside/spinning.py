@@ -9,6 +9,7 @@ from pyapp.engine import EngineSpec
 
 
 async def main(rounds, runs, threads):
+    """Time all of them in shuffled rounds; returns milliseconds by condition."""
     spec = EngineSpec.parse("wasm-1")
     neighbour = EngineSpec.parse(f"wasm-{threads}")
     victim = await page.open_engines(spec, model)  # noqa: F821 - the console's own names
