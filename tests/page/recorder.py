@@ -35,7 +35,8 @@ class Recorder:
         return (
             f"--proxy-server=http://127.0.0.1:{self._server.server_address[1]}",
             "--proxy-bypass-list=127.0.0.1",
-            "--disable-features=OptimizationHints",  # Chromium's own, asked for by page and not on about:blank
+            # Services of Chromium's own that want to hear of pages and forms, and so do not show on about:blank.
+            "--disable-features=OptimizationHints,AutofillServerCommunication",
         )
 
     @property

@@ -1,0 +1,82 @@
+"""The built site is whole, and small enough for static hosts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+LARGEST = 25 * 1024 * 1024
+"""Cloudflare Pages refuses a larger file."""
+
+
+@pytest.fixture(scope="module")
+def site(dist) -> dict:
+    return json.loads((dist / "site.json").read_text())
+
+
+def files_of(dist: Path) -> list[Path]:
+    return [path for path in dist.rglob("*") if path.is_file()]
+
+
+def test_no_file_is_too_large_to_deploy(dist):
+    sizes = {path.relative_to(dist).as_posix(): path.stat().st_size for path in files_of(dist)}
+    assert {path: size for path, size in sizes.items() if size > LARGEST} == {}
+
+
+def test_the_list_of_files_is_true(dist, site):
+    for entry in site["files"]:
+        content = (dist / entry["path"]).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (entry["bytes"], entry["sha256"]), entry["path"]
+
+
+def test_the_list_of_files_is_whole(dist, site):
+    listed = {entry["path"] for entry in site["files"]}
+    found = {path.relative_to(dist).as_posix() for path in files_of(dist)}
+    assert found - listed <= {"site.json", "_headers"}
+
+
+def test_every_wheel_of_the_lock_is_there(dist, site):
+    packages = json.loads((dist / site["lock_path"]).read_text())["packages"]
+    assert {"pyapp", "numpy"} <= packages.keys()
+    for name, package in packages.items():
+        wheel = (dist / site["pyodide_path"] / package["file_name"]).resolve()
+        assert wheel.is_relative_to(dist.resolve()), name
+        assert hashlib.sha256(wheel.read_bytes()).hexdigest() == package["sha256"], name
+        for needed in package["depends"]:
+            assert needed in packages, f"{name} needs {needed}"
+
+
+class References(HTMLParser):
+    """Collects what a page loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found += [value for name, value in attributes if name in {"src", "href"} and value and not value.startswith("#")]
+
+
+def test_everything_that_the_page_names_is_there(dist):
+    references = References()
+    references.feed((dist / "index.html").read_text())
+    assert "main.js" in references.found
+    for reference in references.found:
+        assert not re.match(r"\w+:|//", reference), f"{reference} is not on this site"
+        assert (dist / reference).is_file(), reference
+
+
+def test_every_module_that_a_module_imports_is_there(dist):
+    ours = [path for path in dist.rglob("*.js") if "runtime" not in path.parts]
+    assert len(ours) > 10
+    for path in ours:
+        for name in re.findall(
+            r"""(?:\bfrom|\bimport)\s+'(\.[^']+)'|new URL\('(\.[^']+)', import\.meta\.url\)""", path.read_text()
+        ):
+            target = path.parent / (name[0] or name[1])
+            assert target.exists(), f"{path.name} names {target}"

@@ -1,0 +1,74 @@
+"""Pictures of the page for people to look at, and one thing that a program can see in them: that it fits."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+import pytest
+from browser import models
+
+from .conftest import ROOT
+
+OUTPUT = ROOT / "tests" / "output"
+WIDTHS = (1280, 390)
+SCHEMES = ("light", "dark")
+
+
+def set_look(visit, width: int, scheme: str) -> None:
+    visit.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    )
+    visit.driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+
+
+def take_picture(visit, name: str) -> None:
+    OUTPUT.mkdir(exist_ok=True)
+    picture = visit.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True})
+    (OUTPUT / f"{name}.png").write_bytes(b64decode(picture["data"]))
+
+
+def overflow(visit) -> dict:
+    """Return the document's widths, and the elements that stick out of it."""
+    return visit.driver.execute_script("""
+        const { scrollWidth, clientWidth } = document.documentElement;
+        const out = [...document.querySelectorAll('body *')].filter((element) =>
+            !element.closest('.scroll, .log, .skip') && element.getBoundingClientRect().right > clientWidth + 1);
+        return { scrollWidth, clientWidth, out: out.map((element) => element.outerHTML.slice(0, 80)) };
+    """)
+
+
+def background(visit) -> str:
+    return visit.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+
+def assert_fits(visit, name: str) -> None:
+    seen = set()
+    for width in WIDTHS:
+        for scheme in SCHEMES:
+            set_look(visit, width, scheme)
+            take_picture(visit, f"{name}-{width}-{scheme}")
+            found = overflow(visit)
+            assert found["clientWidth"] == pytest.approx(width, abs=20)
+            assert found["scrollWidth"] <= found["clientWidth"], f"{name} at {width}: {found}"
+            assert found["out"] == [], f"{name} at {width}"
+            seen.add(background(visit))
+    assert len(seen) == 2, f"light and dark look the same: {seen}"
+
+
+def test_the_page_fits_after_its_boot(visit):
+    with visit() as page:
+        assert_fits(page, "booted")
+
+
+def test_the_page_fits_with_a_whole_checks_results(checked):
+    assert_fits(checked.visit, "checked")
+
+
+def test_the_page_fits_with_states_that_disagree(visit):
+    with visit("?engines=wasm-1,webgpu-stock&runs=3&warmup=0") as page:
+        page.give_model(models.changed_weight())
+        page.check_by_click()
+        assert page.has("#answers figure.state")
+        assert_fits(page, "trouble")
