@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @contextlib.contextmanager
-def page(gpu: str = "software") -> Iterator[PageDriver]:
+def page(gpu: str = "none") -> Iterator[PageDriver]:
     """Open the built site in a fresh browser."""
     with (
         SiteServer(Path(os.environ.get("PYAPP_DIST", ROOT / "dist"))) as server,
@@ -34,8 +35,6 @@ def run_inside(driver: PageDriver, script: str, **values: object) -> Any:
         if traceback := answer.get("traceback"):
             raise RuntimeError(traceback)
     # The console answers with the repr of a string of JSON.
-    import ast
-
     return json.loads(ast.literal_eval(answer["repr"] or ""))
 
 
