@@ -16,6 +16,7 @@ from selenium.common.exceptions import WebDriverException
 
 GPU_MODES = ("auto", "software", "none")
 BOOT_LIMIT_S = 180.0
+ADAPTER_LIMIT_S = 2.0
 POLL_S = 0.2
 
 _QUIET = (
@@ -137,8 +138,13 @@ class PageDriver:
             raise BrowserError(f"{url} could not be opened: {(error.msg or '').splitlines()[0]}") from error
 
     def has_adapter(self) -> bool:
-        """Whether WebGPU finds a graphics adapter in this browser."""
-        return bool(self._await("return navigator.gpu ? (await navigator.gpu.requestAdapter()) !== null : false"))
+        """Whether WebGPU finds a graphics adapter in this browser; a GPU process that is just starting is waited for."""
+        deadline = time.monotonic() + ADAPTER_LIMIT_S
+        while not self._await("return navigator.gpu ? (await navigator.gpu.requestAdapter()) !== null : false"):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
 
     def get(self, name: str) -> Any:  # noqa: ANN401 - whatever the page shows under this name
         """Return a property of `pyappPage`: ``state``, ``progress``, ``report`` or ``error``."""

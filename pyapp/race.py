@@ -15,6 +15,12 @@ from pyapp.stats import RatioInterval, Summary, clock_is_coarse, ratio_interval,
 ROUNDS = 10
 """A race has this many rounds; in each, every engine runs one block, in an order drawn anew."""
 
+LEAD_IN_MS = 10.0
+"""Each block begins with unmeasured runs of about this long, and at least one: an engine that has waited for its turn is
+slower for some milliseconds (caches, clock frequency), which would be a cost of interleaving, not of the engine."""
+
+LEAD_IN_MAX_RUNS = 100
+
 CHUNK_MS = 250.0
 """A block of a slow engine is timed in chunks of about this long, so that progress shows and a cancel takes effect."""
 
@@ -31,8 +37,10 @@ class Lane:
         Warm-up runs in run order, kept apart.
     rounds : list of float64 [block]
         Measured runs in milliseconds, in run order, one array a round.
+    lead_in : int
+        Unmeasured runs at the beginnings of the blocks, in all.
     bad : int
-        Measured runs whose scores were non-finite or all zero.
+        Runs of its blocks whose scores were non-finite or all zero.
     error : EngineError or None
         Why the engine left the race.
     """
@@ -40,8 +48,15 @@ class Lane:
     engine: Engine
     warmup_ms: list[float] = field(default_factory=list)
     rounds: list[NDArray[np.float64]] = field(default_factory=list)
+    lead_in: int = 0
     bad: int = 0
     error: EngineError | None = None
+
+    @property
+    def typical_ms(self) -> float | None:
+        """Median of the newest runs, in milliseconds; None before the first."""
+        newest = self.rounds[-1] if self.rounds else np.array(self.warmup_ms)
+        return max(float(np.median(newest)), 1e-3) if newest.size else None
 
     @property
     def samples_ms(self) -> NDArray[np.float64]:
@@ -73,7 +88,8 @@ async def race(
     """Time engines against each other on one input.
 
     Every engine first runs its warm-up. Then come rounds; in each, every engine runs one block, in an order shuffled with
-    the seed. An engine that fails leaves the race with its error; the others go on.
+    the seed; each block begins with a few unmeasured runs (`LEAD_IN_MS`). An engine that fails leaves the race with its
+    error; the others go on.
 
     Parameters
     ----------
@@ -90,16 +106,16 @@ async def race(
     total = len(lanes) * (settings.runs + settings.warmup)
     done = 0
 
-    async def timed(lane: Lane, runs: int) -> NDArray[np.float64]:
+    async def timed(lane: Lane, runs: int, lead_in: int = 0) -> NDArray[np.float64]:
         nonlocal done
-        parts: list[NDArray[np.float64]] = []
-        while (left := runs - sum(map(len, parts))) > 0:
-            block = await lane.engine.time(inputs, min(left, _chunk(lane, parts)))
-            parts.append(block.samples_ms)
+        samples = np.empty(0)
+        while (left := lead_in + runs - samples.size) > 0:
+            block = await lane.engine.time(inputs, min(left, _chunk(lane, samples)))
+            samples = np.concatenate([samples, block.samples_ms])
             lane.bad += block.bad
-            done += len(block.samples_ms)
-            on_block(lanes, done, total)
-        return np.concatenate(parts)
+            on_block(lanes, done + max(0, samples.size - lead_in), total)
+        done += runs
+        return samples[lead_in:]
 
     for lane in lanes:
         try:
@@ -115,7 +131,9 @@ async def race(
             if lane.error:
                 continue
             try:
-                lane.rounds.append(await timed(lane, size))
+                lead_in = _lead_in(lane)
+                lane.rounds.append(await timed(lane, size, lead_in))
+                lane.lead_in += lead_in
             except EngineError as error:
                 lane.error = error
     return lanes
@@ -127,13 +145,16 @@ def block_sizes(runs: int) -> list[int]:
     return [runs // rounds + (index < runs % rounds) for index in range(rounds)]
 
 
-def _chunk(lane: Lane, parts: list[NDArray[np.float64]]) -> int:
-    """How many runs the next call should time."""
-    known = [*parts, *lane.rounds[-1:], np.array(lane.warmup_ms)]
-    recent = next((part for part in known if part.size), None)
-    if recent is None:
-        return 1
-    return max(1, math.floor(CHUNK_MS / max(float(np.median(recent)), 1e-3)))
+def _lead_in(lane: Lane) -> int:
+    """How many unmeasured runs a block begins with."""
+    typical = lane.typical_ms
+    return 1 if typical is None else max(1, min(LEAD_IN_MAX_RUNS, math.ceil(LEAD_IN_MS / typical)))
+
+
+def _chunk(lane: Lane, samples: NDArray[np.float64]) -> int:
+    """How many runs the next call should time, with the samples of this block so far."""
+    typical = float(np.median(samples)) if samples.size else lane.typical_ms
+    return 1 if typical is None else max(1, math.floor(CHUNK_MS / max(typical, 1e-3)))
 
 
 @dataclass(frozen=True)
@@ -174,7 +195,7 @@ def lane_faults(lane: Lane, *, hidden: bool) -> list[str]:
     if facts.adapter and facts.adapter.software:
         faults.append("the GPU is a software adapter: its time says nothing about GPUs")
     if lane.bad:
-        faults.append(f"{lane.bad} measured runs gave scores that were non-finite or all zero")
+        faults.append(f"{lane.bad} runs gave scores that were non-finite or all zero")
     if facts.fallback_nodes:
         faults.append(f"{facts.fallback_nodes} nodes ran on the CPU although the GPU was asked for")
     return faults

@@ -165,11 +165,15 @@ class ParityEntry(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class RaceEntry(Section):
-    """One engine's timings, in milliseconds; samples are in run order and `blocks` holds how many each round had."""
+    """One engine's timings, in milliseconds; samples are in run order and `blocks` holds how many each round had.
+
+    `lead_in` counts the unmeasured runs with which its blocks began, in all.
+    """
 
     engine: str
     runs: int
     warmup: int
+    lead_in: int
     p50_ms: float | None
     p95_ms: float | None
     mean_ms: float | None

@@ -140,6 +140,7 @@ def race_entry(lane: Lane, warmup: int, *, hidden: bool) -> r.RaceEntry:
         engine=lane.engine.spec.name,
         runs=summary.n if summary else 0,
         warmup=warmup,
+        lead_in=lane.lead_in,
         **percentiles,
         outliers=summary.outliers if summary else 0,
         clock_step_ms=lane.engine.facts.clock_step_ms,

@@ -37,12 +37,31 @@ export async function requireAdapter() {
       'Use Chrome or Edge 113+, Safari 26+ or Firefox 141+; on Linux, Chrome may need chrome://flags/#enable-unsafe-webgpu.',
     );
   }
-  const adapter = await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' });
+  const adapter = await patientAdapter(navigator.gpu);
   if (!adapter) {
     throw unavailable(
       'the browser found no graphics adapter that it trusts with WebGPU',
       'Look at chrome://gpu for the reason: hardware acceleration may be off, or the driver may be on a block list.',
     );
+  }
+  return adapter;
+}
+
+/** Pauses before asking again, in milliseconds. */
+const PAUSES = [100, 400, 1_000];
+
+/**
+ * A browser that has just started says "no adapter" while its GPU process is still coming up, so one "no" is not believed.
+ * @param {GPU} gpu
+ * @returns {Promise<GPUAdapter | null>}
+ */
+async function patientAdapter(gpu) {
+  const ask = () => gpu.requestAdapter({ powerPreference: 'high-performance' });
+  let adapter = await ask();
+  for (const pause of PAUSES) {
+    if (adapter) break;
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    adapter = await ask();
   }
   return adapter;
 }

@@ -1,7 +1,6 @@
 import asyncio
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,9 +34,29 @@ def test_every_engine_gets_its_warm_up_and_its_runs():
     for lane, raced in zip(lanes, engines, strict=True):
         assert len(lane.warmup_ms) == 5
         assert len(lane.samples_ms) == 37
-        assert raced.runs == 42
-        # The warm-up's runs are the first; none of them is among the measured ones.
-        np.testing.assert_allclose(lane.samples_ms, 1 + np.arange(5, 42) * 0.001)
+        assert raced.runs == 5 + 37 + lane.lead_in
+
+
+def test_each_block_begins_with_runs_that_wake_the_engine_and_do_not_count():
+    """A run that comes first in its block takes ten times as long: none of those may be among the samples."""
+    lanes = []
+    fresh = set()
+
+    def waking(run):
+        return 10.0 if run in fresh else 1.0
+
+    engines = [engine("wasm-1", ms=waking), engine("wasm-2")]
+    engines[0]._on_time = lambda name, runs: fresh.add(engines[0].runs)
+    lanes = run_race(engines, runs=50, warmup=5)
+    assert len(fresh) > 10
+    assert set(lanes[0].samples_ms) == {1.0}
+    assert lanes[0].lead_in >= 10
+
+
+@pytest.mark.parametrize(("ms", "lead_in"), [(1.0, 10), (300.0, 1), (0.001, 100), (4.0, 3)])
+def test_the_lead_in_lasts_about_ten_milliseconds(ms, lead_in):
+    lane = run_race([engine("wasm-1", ms=lambda run: ms)], runs=10, warmup=3)[0]
+    assert lane.lead_in == 10 * lead_in
 
 
 def order_of(seed):
@@ -91,7 +110,7 @@ def test_an_engine_that_fails_in_its_warm_up_has_no_samples():
 
 
 def test_ratio_of_an_engine_that_takes_three_times_as_long():
-    lanes = run_race([engine("wasm-1"), engine("wasm-2", ms=lambda run: 3 * (1 + run * 0.001))], runs=100)
+    lanes = run_race([engine("wasm-1", ms=lambda run: 1.0), engine("wasm-2", ms=lambda run: 3.0)], runs=100)
     found = ratio(lanes[1], lanes[0], seed=0, hidden=False)
     assert found.p50.value == pytest.approx(3)
     assert found.p50.low <= 3 <= found.p50.high
