@@ -110,11 +110,13 @@ def test_an_engine_that_fails_in_its_warm_up_has_no_samples():
 
 
 def test_ratio_of_an_engine_that_takes_three_times_as_long():
-    lanes = run_race([engine("wasm-1", ms=lambda run: 1.0), engine("wasm-2", ms=lambda run: 3.0)], runs=100)
+    lanes = run_race(
+        [engine("wasm-1", ms=lambda run: 1 + run % 7 / 1000), engine("wasm-2", ms=lambda run: 3 + run % 7 / 1000)], runs=100
+    )
     found = ratio(lanes[1], lanes[0], seed=0, hidden=False)
-    assert found.p50.value == pytest.approx(3)
-    assert found.p50.low <= 3 <= found.p50.high
-    assert found.p95.value == pytest.approx(3)
+    assert found.p50.value == pytest.approx(3, rel=0.01)
+    assert found.p50.low <= found.p50.value <= found.p50.high
+    assert found.p95.value == pytest.approx(3, rel=0.01)
     assert found.reason is None
 
 
