@@ -140,7 +140,7 @@ class PageDriver:
     def has_adapter(self) -> bool:
         """Whether WebGPU finds a graphics adapter in this browser; a GPU process that is just starting is waited for."""
         deadline = time.monotonic() + ADAPTER_LIMIT_S
-        while not self._await("return navigator.gpu ? (await navigator.gpu.requestAdapter()) !== null : false"):
+        while not self.run("return navigator.gpu ? (await navigator.gpu.requestAdapter()) !== null : false"):
             if time.monotonic() > deadline:
                 return False
             time.sleep(POLL_S)
@@ -186,14 +186,15 @@ class PageDriver:
 
     def cancel(self) -> None:
         """Cancel the running check."""
-        self._await("await globalThis.pyappPage.cancel()")
+        self.run("await globalThis.pyappPage.cancel()")
 
     def evaluate(self, source: str) -> dict[str, str | None]:
         """Run Python in the page; returns ``{"repr": …}`` or ``{"traceback": …}``."""
-        answer: dict[str, str | None] = self._await("return await globalThis.pyappPage.evaluate(argument)", source)
+        answer: dict[str, str | None] = self.run("return await globalThis.pyappPage.evaluate(argument)", source)
         return answer
 
-    def _await(self, body: str, argument: object = None) -> Any:  # noqa: ANN401 - whatever the script returns
+    def run(self, body: str, argument: object = None) -> Any:  # noqa: ANN401 - whatever the script returns
+        """Run the body of an async JavaScript function of `argument` in the page; raises BrowserError with what it throws."""
         script = f"""
             const [argument, done] = arguments;
             (async () => {{ {body} }})().then((value) => done({{ value }}), (error) => done({{ error: String(error) }}));
