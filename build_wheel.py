@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtools import lock, npm, runtime, site, sources, wheels
+from buildtools import lock, npm, runtime, site, sources, vendor, wheels
 from buildtools.cache import Cache
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
@@ -78,6 +78,8 @@ def build_site(plan: Plan, out: Path) -> None:
     with site.replacing(out) as fresh:
         site.copy_web(plan.root / "web", fresh)
         site.copy_fixtures(plan.root / "fixtures", fresh)
+        with step("third-party modules"):
+            vendor.bundle_vendor(plan.root, fresh, plan.progress)
         needed = build_python(plan, pyodide, fresh / PYTHON)
         index = fresh / runtime.runtime_path(pyodide)
         with step(f"runtimes: pyodide {pyodide.version}, onnxruntime-web {ort.version}"):
@@ -114,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands and what they say")
     options = parser.parse_args(arguments)
 
-    progress = Progress(6, verbose=options.verbose)
+    progress = Progress(7, verbose=options.verbose)
     cache = Cache(Path(os.environ.get("PYAPP_CACHE") or ROOT / ".cache"))
     try:
         build_site(Plan(ROOT, sources.Fetch(cache, options.offline, progress)), options.out)
