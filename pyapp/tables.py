@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyapp.report import Adapter, EngineEntry, ParityEntry, RaceEntry, RatioEntry, Report
+from pyapp.report import Adapter, EngineEntry, ParityEntry, RaceEntry, Report
+from pyapp.summary import summarize
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -40,7 +41,7 @@ def report_markdown(report: Report) -> str:
             [_race_row(entry) for entry in report.race],
         ),
         "",
-        *(ratio_sentence(entry) for entry in report.ratios),
+        *(sentence.text for sentence in summarize(report)),
     ]
     warnings = report_warnings(report)
     if warnings:
@@ -57,17 +58,6 @@ def report_warnings(report: Report) -> list[str]:
         *((f"race of {entry.engine}", warning) for entry in report.race for warning in entry.warnings),
     ]
     return [f"{name}: {warning}" for name, warning in named]
-
-
-def ratio_sentence(entry: RatioEntry) -> str:
-    """Say a ratio in one plain sentence, or why there is none."""
-    if entry.p50 is None or entry.low is None or entry.high is None or entry.p95 is None:
-        return f"{entry.numerator} / {entry.denominator}: no ratio. {entry.reason}."
-    sentence = (
-        f"Here {entry.numerator} takes {entry.p50:.2f} times as long as {entry.denominator} at the median "
-        f"(95 % interval {entry.low:.2f} to {entry.high:.2f}), {entry.p95:.2f} times at P95."
-    )
-    return " ".join([sentence, *(f"But {warning}." for warning in entry.warnings)])
 
 
 def _engine_row(entry: EngineEntry) -> list[str]:

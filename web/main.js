@@ -4,15 +4,15 @@
  * `globalThis.pyappPage` is the same for programs (the command line and the tests drive it through Selenium).
  */
 import { PythonHost } from './python-host.js';
+import { Results } from './results.js';
 import { readSettings } from './settings.js';
 import { AppError, toWireError } from './wire.js';
-import { AnswersView } from './views/answers.js';
 import { BootView } from './views/boot.js';
+import { ComparedView } from './views/compared.js';
 import { ConsoleView } from './views/console.js';
 import { byId } from './views/dom.js';
-import { FasterView } from './views/faster.js';
 import { ProgressView } from './views/progress.js';
-import { RanView } from './views/ran.js';
+import { SettingsView } from './views/settings.js';
 
 /** @typedef {'booting' | 'ready' | 'running' | 'failed'} State */
 
@@ -72,11 +72,8 @@ async function main() {
   if (!response.ok) throw new AppError('IncompleteSite', `site.json answered ${response.status}`, 'Build the site with `make build`.');
   const python = new PythonHost(await response.json(), base);
   const progress = new ProgressView(byId('progress'));
-  const views = {
-    engines: new RanView(byId('ran')),
-    parity: new AnswersView(byId('answers'), (suite, index) => python.picture(suite, index)),
-    race: new FasterView(byId('faster')),
-  };
+  const results = new Results(python);
+  const form = new SettingsView(byId('settings'), settings);
   let stale = false;
   const console_ = new ConsoleView(byId('console'), (source) => python.evaluate(source));
 
@@ -90,10 +87,9 @@ async function main() {
   python.on('section', (json) => {
     const { name, section } = JSON.parse(json);
     // Only now is it sure that the new check runs: until then the last one's results stay.
-    if (stale) for (const view of Object.values(views)) view.clear();
+    if (stale) results.clear();
     stale = false;
-    if (name === 'suites') views.parity.addSuite(section);
-    else views[/** @type {'engines' | 'parity' | 'race'} */ (name)].add(section);
+    results.add(name, section);
   });
 
   /** @param {object} wanted */
@@ -104,9 +100,10 @@ async function main() {
     stale = true;
     try {
       const report = await python.check(wanted);
+      await results.finish(report);
       publicPage.report = report;
-      views.race.showRatios(report.ratios);
     } catch (error) {
+      if (!stale) await results.finish(null);
       showError(error);
     } finally {
       progress.stop();
@@ -120,12 +117,13 @@ async function main() {
     cancel: () => python.cancel(),
     evaluate: (/** @type {string} */ source) => python.evaluate(source),
   });
-  runButton.addEventListener('click', () => check(settings));
+  runButton.addEventListener('click', () => check(form.settings));
   cancelButton.addEventListener('click', () => python.cancel());
   if (unknown.length) {
-    showError(new AppError('UnknownSetting', `the address has settings that this page does not know: ${unknown.join(', ')}`, 'Known are runs, warmup, seed and engines.'));
+    showError(new AppError('UnknownSetting', `the address has settings that this page does not know: ${unknown.join(', ')}`, 'Known are runs, warmup, seed, engines and threads.'));
   }
   boot.finish();
+  new ComparedView(byId('compared'), (suite, index) => python.picture(suite, index)).show('states', 60);
   console_.enable();
   setState('ready');
 }

@@ -53,6 +53,11 @@ export class PythonHost {
     return this.#peer.call('cancel', []);
   }
 
+  /** @param {object} report @returns {Promise<{topic: string, tone: string, text: string}[]>} what it means, in sentences */
+  summarize(report) {
+    return this.#peer.call('summarize', [report]);
+  }
+
   /** @param {string} source @returns {Promise<{repr?: string | null, traceback?: string}>} */
   evaluate(source) {
     return this.#peer.call('evaluate', [source]);

@@ -41,6 +41,14 @@ const page = new Peer(/** @type {any} */ (self), {
   },
 
   /**
+   * @param {object} report
+   * @returns {{topic: string, tone: string, text: string}[]} what it means, in sentences
+   */
+  summarize(report) {
+    return JSON.parse(booted().summarize(JSON.stringify(report)));
+  },
+
+  /**
    * @param {string} source
    * @returns {Promise<{repr?: string | null, traceback?: string}>}
    */

@@ -6,6 +6,7 @@ import asyncio
 import json
 import platform
 import traceback
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -20,7 +21,8 @@ from pyapp.browser.engines import BrowserEngines
 from pyapp.cases import Suite, load_suite
 from pyapp.check import Check, CheckSettings
 from pyapp.engine import Engine, EngineError, EngineSpec
-from pyapp.report import Report, Section, section_json
+from pyapp.report import Report, Section, parse_report, section_json
+from pyapp.summary import summarize
 
 MODEL_PATH = "fixtures/breakout_dqn.onnx"
 SUITE_PATHS = {"states": "fixtures/states.npz", "stress": "fixtures/stress.npz"}
@@ -100,6 +102,10 @@ class Page:
         finally:
             if self._task is task:
                 self._task = None
+
+    def summarize(self, report: str) -> str:
+        """Say what a report (JSON) means: a JSON list of ``{"topic", "tone", "text"}``."""
+        return json.dumps([asdict(sentence) for sentence in summarize(parse_report(report))])
 
     def cancel(self) -> None:
         """End the running check; without one, nothing happens."""

@@ -49,6 +49,11 @@ export function milliseconds(ms) {
   return ms >= 100 ? `${ms.toFixed(0)} ms` : `${ms.toPrecision(3)} ms`;
 }
 
+/** @param {number | null} value */
+export function scientific(value) {
+  return value === null ? '–' : value.toExponential(1);
+}
+
 /** @param {number} bytes */
 export function megabytes(bytes) {
   return `${(bytes / 1e6).toFixed(1)} MB`;

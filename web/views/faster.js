@@ -1,84 +1,124 @@
+import { cumulative, histogram, inOrder } from './charts.js';
 import { h, milliseconds, table, warningList } from './dom.js';
 
-/** The race: each engine's percentiles, its samples in run order, and the ratios with their intervals. */
+/** While a race runs the table follows it this often; drawing takes time from the engines. */
+const REFRESH_MS = 500;
+
+/** The race: each engine's percentiles, the distributions on one axis, and every sample on demand. */
 export class FasterView {
   #root;
   #results = h('div');
-  #sentences = h('div');
+  #charts = h('div', { class: 'charts' });
+  #order = h('details', {}, h('summary', {}, 'Every run in order, to see drift'));
+  #orderChart = h('div');
   /** @type {Map<string, any>} */
   #lanes = new Map();
+  #last = 0;
+  #drawn = 0;
+  #drawnWidth = 0;
+  /** @type {string[]} engines in the order in which they were opened */
+  #engines = [];
 
   /** @param {HTMLElement} root */
   constructor(root) {
     this.#root = root;
+    new ResizeObserver(() => {
+      if (this.#charts.hasChildNodes() && this.#width() !== this.#drawnWidth) this.finish();
+    }).observe(root);
+    this.#order.append(this.#orderChart);
+    this.#order.addEventListener('toggle', () => this.#drawOrder());
   }
 
   clear() {
     this.#lanes.clear();
-    this.#results.replaceChildren();
-    this.#sentences.replaceChildren();
-    this.#root.replaceChildren(this.#sentences, this.#results);
+    this.#engines = [];
+    this.#last = 0;
+    this.#drawn++;
+    for (const part of [this.#results, this.#charts, this.#orderChart]) part.replaceChildren();
+    this.#order.hidden = true;
+    this.#root.replaceChildren(this.#results, this.#charts, this.#order);
+  }
+
+  /** Tells of an engine before it races, so that colours and rows do not follow the luck of the draw. @param {string} name */
+  expect(name) {
+    if (!this.#engines.includes(name)) this.#engines.push(name);
   }
 
   /** @param {any} lane a `RaceEntry` of the report, finished or not */
   add(lane) {
     this.#lanes.set(lane.engine, lane);
-    const lanes = [...this.#lanes.values()];
-    const rows = lanes.map((entry) => [
-      entry.engine,
-      h('strong', {}, milliseconds(entry.p50_ms)),
-      h('strong', {}, milliseconds(entry.p95_ms)),
-      milliseconds(entry.mean_ms),
-      milliseconds(entry.min_ms),
-      milliseconds(entry.max_ms),
-      String(entry.runs),
-      `${(entry.clock_step_ms * 1000).toFixed(0)} µs`,
-    ]);
+    if (performance.now() - this.#last < REFRESH_MS) return;
+    this.#last = performance.now();
+    this.#tabulate();
+  }
+
+  /** Draws what there is; called once the race has ended, however it ended. */
+  async finish() {
+    this.#tabulate();
+    const lanes = this.#timed();
+    const turn = ++this.#drawn;
+    if (!lanes.length) return;
+    const width = this.#width();
+    this.#drawnWidth = width;
+    const charts = [
+      h('figure', {}, h('figcaption', {}, 'All runs of all engines: the further left, the faster'), legend(lanes), await cumulative(lanes, width)),
+      h('figure', {}, h('figcaption', {}, 'How often each time came'), await histogram(lanes, width)),
+    ];
+    if (turn !== this.#drawn) return; // a newer check has begun meanwhile
+    this.#charts.replaceChildren(...charts);
+    this.#order.hidden = false;
+    this.#drawOrder();
+  }
+
+  #width() {
+    return Math.max(280, Math.min(900, this.#root.clientWidth || 640));
+  }
+
+  #inOrder() {
+    const place = (/** @type {any} */ lane) => this.#engines.indexOf(lane.engine);
+    return [...this.#lanes.values()].sort((a, b) => place(a) - place(b));
+  }
+
+  #timed() {
+    return this.#inOrder().filter(({ samples_ms }) => samples_ms.length);
+  }
+
+  async #drawOrder() {
+    const lanes = this.#timed();
+    if (this.#order.open && lanes.length) this.#orderChart.replaceChildren(await inOrder(lanes, this.#width()));
+  }
+
+  #tabulate() {
+    const lanes = this.#inOrder();
+    if (!lanes.length) return;
     this.#results.replaceChildren(
-      table('Time of one run', ['', 'P50', 'P95', 'mean', 'min', 'max', 'n', 'clock step'], rows),
-      ...lanes.filter(({ samples_ms }) => samples_ms.length).map(strip),
-      ...lanes.filter(({ warnings }) => warnings.length).map((entry) => h('div', { class: 'trouble' }, h('h3', {}, entry.engine), warningList(entry.warnings))),
+      table('Time of one run', ['', 'P50', 'P95', 'mean', 'min', 'max', 'n', 'outliers', 'clock step'], lanes.map(row)),
+      ...lanes.filter(({ warnings }) => warnings.length).map(trouble),
     );
   }
-
-  /** @param {any[]} ratios `RatioEntry` of the report */
-  showRatios(ratios) {
-    this.#sentences.replaceChildren(...ratios.map(sentence));
-  }
 }
 
-/** @param {any} ratio */
-function sentence(ratio) {
-  const { numerator, denominator, p50, low, high, p95, reason, warnings } = ratio;
-  if (p50 === null) {
-    return h('p', { class: 'ratio none' }, `${numerator} / ${denominator}: no ratio. ${reason}.`);
-  }
-  const interval = `95 % interval ${low.toFixed(2)} to ${high.toFixed(2)}`;
-  const text = `Here ${numerator} takes ${p50.toFixed(2)} times as long as ${denominator} at the median (${interval}), ${p95.toFixed(2)} times at P95.`;
-  return h('p', { class: 'ratio' }, text, ...warnings.map((/** @type {string} */ warning) => ` But ${warning}.`));
+/** @param {any} lane @returns {(Node | string)[]} */
+function row(lane) {
+  return [
+    lane.valid ? lane.engine : h('span', {}, lane.engine, ' ', h('em', { class: 'tag' }, 'not compared')),
+    h('strong', {}, milliseconds(lane.p50_ms)),
+    h('strong', {}, milliseconds(lane.p95_ms)),
+    milliseconds(lane.mean_ms),
+    milliseconds(lane.min_ms),
+    milliseconds(lane.max_ms),
+    String(lane.runs),
+    String(lane.outliers),
+    `${(lane.clock_step_ms * 1000).toFixed(0)} µs`,
+  ];
 }
 
-/** One engine's samples in run order, so that drift is visible. @param {any} lane */
-function strip(lane) {
-  const width = 600;
-  const height = 48;
-  const top = lane.p95_ms * 1.5;
-  const points = lane.samples_ms.map((/** @type {number} */ ms, /** @type {number} */ i) => {
-    const x = ((i + 0.5) / lane.samples_ms.length) * width;
-    return [x, height - (Math.min(ms, top) / top) * height];
-  });
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
-  svg.setAttribute('role', 'img');
-  svg.setAttribute('aria-label', `${lane.engine}: ${lane.samples_ms.length} runs in order, 0 to ${milliseconds(top)}`);
-  for (const [x, y] of points) {
-    const dot = document.createElementNS('http://www.w3.org/2000/svg', 'circle');
-    dot.setAttribute('cx', x.toFixed(1));
-    dot.setAttribute('cy', y.toFixed(1));
-    dot.setAttribute('r', '2');
-    svg.append(dot);
-  }
-  const figure = h('figure', { class: 'strip' }, h('figcaption', {}, `${lane.engine}, in run order, 0 to ${milliseconds(top)}`));
-  figure.append(svg);
-  return figure;
+/** @param {any} lane */
+function trouble(lane) {
+  return warningList(lane.warnings.map((/** @type {string} */ text) => `${lane.engine}: ${text}`));
+}
+
+/** @param {any[]} lanes */
+function legend(lanes) {
+  return h('ul', { class: 'legend' }, ...lanes.map(({ engine }, i) => h('li', { class: `engine-${i % 6}` }, engine)));
 }

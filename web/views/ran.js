@@ -19,7 +19,7 @@ export class RanView {
   /** @param {any} engine an `EngineEntry` of the report */
   add(engine) {
     this.#engines.set(engine.name, engine);
-    this.#root.replaceChildren(...[...this.#engines.values()].map(card));
+    this.#root.replaceChildren(h('div', { class: 'engines' }, ...[...this.#engines.values()].map(card)));
   }
 }
 

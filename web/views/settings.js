@@ -1,0 +1,77 @@
+import { DEFAULTS, threadsOf, toList, toNumber, withThreads, writeSettings } from '../settings.js';
+import { h } from './dom.js';
+
+/** @typedef {import('../settings.js').Settings} Settings */
+
+const NUMBERS = /** @type {const} */ ([
+  ['runs', 'Measured runs', 1, 100_000],
+  ['warmup', 'Warm-up runs', 0, 100_000],
+  ['seed', 'Seed', 0, 2 ** 32 - 1],
+]);
+
+/** The check's settings as a form; the address follows it, so that it can be shared. */
+export class SettingsView {
+  /** @type {Record<string, HTMLInputElement>} */
+  #fields = {};
+  #others;
+
+  /** @param {HTMLElement} root @param {Settings} settings */
+  constructor(root, settings) {
+    // Engines that the form has no field for stay as the address named them.
+    this.#others = settings.engines.filter((name) => !name.startsWith('wasm-') && name !== 'webgpu-stock');
+    const form = h('form', { class: 'fields' });
+    for (const [name, label, min, max] of NUMBERS) {
+      form.append(this.#field(name, label, h('input', { type: 'number', min, max, value: settings[name] })));
+    }
+    const threads = h('input', { type: 'text', value: threadsOf(settings.engines).join(', '), spellcheck: 'false' });
+    form.append(this.#field('threads', 'WASM threads', threads, 'counts with commas; N is the best here'));
+    const gpu = h('input', { type: 'checkbox', checked: settings.engines.includes('webgpu-stock') });
+    form.append(this.#field('webgpu-stock', 'WebGPU, stock', gpu));
+    const reset = h('button', { type: 'reset' }, 'Defaults');
+    form.append(reset);
+    form.addEventListener('reset', (event) => {
+      event.preventDefault();
+      this.#fill(DEFAULTS);
+    });
+    form.addEventListener('submit', (event) => event.preventDefault());
+    form.addEventListener('change', () => this.#share());
+    root.append(form);
+  }
+
+  /** @returns {Settings} as they stand; Python checks them */
+  get settings() {
+    const { threads, 'webgpu-stock': gpu } = this.#fields;
+    const others = [...(gpu.checked ? ['webgpu-stock'] : []), ...this.#others];
+    return {
+      runs: toNumber(this.#fields.runs.value),
+      warmup: toNumber(this.#fields.warmup.value),
+      seed: toNumber(this.#fields.seed.value),
+      engines: withThreads(others, toList(threads.value)),
+    };
+  }
+
+  /** @param {Settings} settings */
+  #fill(settings) {
+    for (const [name] of NUMBERS) this.#fields[name].value = String(settings[name]);
+    this.#fields.threads.value = threadsOf(settings.engines).join(', ');
+    this.#fields['webgpu-stock'].checked = settings.engines.includes('webgpu-stock');
+    this.#others = [];
+    this.#share();
+  }
+
+  #share() {
+    history.replaceState(null, '', `${location.pathname}${writeSettings(this.settings)}`);
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} label
+   * @param {HTMLInputElement} input
+   * @param {string} [hint]
+   */
+  #field(name, label, input, hint) {
+    this.#fields[name] = input;
+    input.name = name;
+    return h('label', {}, h('span', {}, label), input, hint ? h('small', {}, hint) : '');
+  }
+}
