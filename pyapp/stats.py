@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 BOOTSTRAP_RESAMPLES = 2_000
+COARSE_STEP = 0.02
+"""A clock whose step is a smaller part of the median than this is fine enough, however the samples lie."""
+
 COARSE_MIN_SAMPLES = 10
 """Below this many samples nothing is said about the clock: two samples always lie on two steps."""
 
@@ -61,7 +64,10 @@ def summarize(samples_ms: ArrayLike) -> Summary:
 
 
 def clock_is_coarse(samples_ms: ArrayLike, step_ms: float) -> bool:
-    """Whether more than half of the samples lie on only two steps of the clock, so that percentiles say little.
+    """Whether percentiles say little because the clock is too coarse.
+
+    It is where more than half of the samples lie on only two of its steps, and a step is more than 2 % of the median. An engine
+    that is steady to a hundredth piles its samples up on two steps of any clock, and is measured well all the same.
 
     Parameters
     ----------
@@ -74,7 +80,7 @@ def clock_is_coarse(samples_ms: ArrayLike, step_ms: float) -> bool:
     if samples.size < COARSE_MIN_SAMPLES or step_ms <= 0:
         return False
     counts = np.unique(np.round(samples / step_ms), return_counts=True)[1]
-    return bool(np.sort(counts)[-2:].sum() * 2 > samples.size)
+    return bool(np.sort(counts)[-2:].sum() * 2 > samples.size and step_ms > COARSE_STEP * np.median(samples))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,10 @@ DECISIONS_PER_SECOND = 15
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence about one `topic` (``answers``, ``speed`` or ``ratio``) with a `tone`: ``good``, ``bad`` or ``plain``."""
+    """One sentence about one `topic` (``answers``, ``speed`` or ``ratio``).
+
+    Its `tone` is ``good``, ``bad`` or ``plain``, and ``none`` where it says that there is no number.
+    """
 
     topic: str
     tone: str
@@ -71,7 +74,7 @@ def _speed(report: Report) -> Iterator[Sentence]:
 
 def _ratio(entry: RatioEntry) -> Sentence:
     if entry.p50 is None or entry.low is None or entry.high is None or entry.p95 is None:
-        return Sentence("ratio", "plain", f"{entry.numerator} / {entry.denominator}: no ratio. {entry.reason}.")
+        return Sentence("ratio", "none", f"{entry.numerator} / {entry.denominator}: no ratio. {entry.reason}.")
     text = (
         f"Here {entry.numerator} takes {entry.p50:.2f} times as long as {entry.denominator} at the median "
         f"(95 % interval {entry.low:.2f} to {entry.high:.2f}), {entry.p95:.2f} times at P95."

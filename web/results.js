@@ -4,8 +4,8 @@
 import { AnswersView } from './views/answers.js';
 import { byId } from './views/dom.js';
 import { FasterView } from './views/faster.js';
-import { MeaningView } from './views/meaning.js';
 import { RanView } from './views/ran.js';
+import { MeaningView } from './views/sentences.js';
 
 /** @typedef {import('./python-host.js').PythonHost} PythonHost */
 
@@ -48,6 +48,9 @@ export class Results {
   /** Draws what takes time to draw, and says what it means. @param {any} report null where a check did not end */
   async finish(report) {
     await this.#race.finish();
-    if (report) this.#meaning.show(await this.#python.summarize(report));
+    if (!report) return;
+    const sentences = await this.#python.summarize(report);
+    this.#race.say(sentences.filter(({ topic }) => topic === 'ratio'));
+    this.#meaning.show(sentences.filter(({ topic }) => topic !== 'ratio'));
   }
 }

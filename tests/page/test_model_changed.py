@@ -21,17 +21,6 @@ def right_model_again(page):
     page.python("page.model = right_model")
 
 
-def figures(page) -> list[dict]:
-    """Return the states shown: caption, table's text, and how many greys the picture has."""
-    return page.driver.execute_script("""
-        return [...document.querySelectorAll('#answers figure.state')].map((figure) => {
-            const canvas = figure.querySelector('canvas');
-            const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-            return { text: figure.textContent, greys: new Set(pixels).size, label: canvas.getAttribute('aria-label') };
-        });
-    """)
-
-
 def test_one_changed_weight_is_caught_and_shown(page):
     page.give_model(models.changed_weight())
     report = page.check_by_click()
@@ -42,12 +31,12 @@ def test_one_changed_weight_is_caught_and_shown(page):
     assert page.has("#answers .bad")
     assert f"{len(states['disagreements'])} of 60 actions differ from Python's" in page.text("#answers .warnings")
 
-    shown = figures(page)
-    for index in states["disagreements"][:5]:
-        [figure] = [figure for figure in shown[:12] if figure["label"] == f"state {index}"]
-        assert figure["greys"] > 2, "the picture is blank"
-        for score in states["q_values"][index]:
-            assert f"{score:.4f}" in figure["text"]
+    shown = page.walk()
+    assert [state["index"] for state in shown] == states["disagreements"]
+    for state in shown:
+        assert state["greys"] > 2, "the picture is blank"
+        for score in states["q_values"][state["index"]]:
+            assert f"{score:.4f}" in state["text"]
 
 
 def test_scores_that_are_nan_are_named(page):
@@ -57,7 +46,9 @@ def test_scores_that_are_nan_are_named(page):
     assert (states["agree"], states["passed"], states["valid"]) == (0, False, False)
     assert {failure["failure"] for failure in states["failures"]} == {"non-finite"}
     assert "60 of 60 answers are non-finite" in page.text("#answers .warnings")
-    assert all("non-finite" in figure["text"] for figure in figures(page))
+    shown = page.walk()
+    assert len(shown) == 60
+    assert all("non-finite" in state["text"] for state in shown)
     assert not section(report, "race", "wasm-1")["valid"]
     assert "non-finite" in page.text("#faster")
 
@@ -74,5 +65,5 @@ def test_a_file_that_is_no_model_is_an_error_of_its_engine(page):
 def test_the_right_model_passes_again(page):
     report = page.check_by_click()
     assert all(entry["passed"] for entry in report["parity"])
-    assert figures(page) == [], "states of an earlier check are still shown"
+    assert not page.has("#answers .walk .bad"), "states of an earlier check are still shown"
     assert page.parities()["states on wasm-1"]["actions agree"] == "✓ 60 / 60"

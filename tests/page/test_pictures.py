@@ -70,5 +70,5 @@ def test_the_page_fits_with_states_that_disagree(visit):
     with visit("?engines=wasm-1,webgpu-stock&runs=3&warmup=0") as page:
         page.give_model(models.changed_weight())
         page.check_by_click()
-        assert page.has("#answers figure.state")
+        assert page.has("#answers .walk .bad")
         assert_fits(page, "trouble")

@@ -69,6 +69,23 @@ class Visit:
     def races(self) -> Rows:
         return self.table("Time of one run")
 
+    def walk(self) -> list[dict[str, Any]]:
+        """Walk through all the states that are shown: index, text of the table, how many greys the picture has."""
+        return self.page.run("""
+            const walk = document.querySelector('.walk');
+            const [slider, canvas] = ['input[type=range]', 'canvas'].map((css) => walk.querySelector(css));
+            const states = [];
+            for (let position = 0; position <= Number(slider.max); position++) {
+                slider.value = position;
+                slider.dispatchEvent(new Event('input'));
+                const index = Number(slider.getAttribute('aria-valuetext').match(/\\d+/)[0]);
+                while (canvas.dataset.state !== String(index)) await new Promise((done) => setTimeout(done, 5));
+                const greys = new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size;
+                states.push({ index, greys, text: walk.textContent });
+            }
+            return states;
+        """)
+
     def python(self, source: str) -> str | None:
         """Run Python in the page."""
         answer = self.page.evaluate(source)

@@ -40,6 +40,11 @@ def test_clock_is_coarse_when_most_samples_lie_on_two_steps():
     assert not clock_is_coarse(np.round(true / 0.005) * 0.005, step_ms=0.005)
 
 
+def test_a_steady_engine_is_no_coarse_clock():
+    samples = np.random.default_rng(0).choice([0.825, 0.83, 0.835], 100, p=[0.5, 0.4, 0.1])
+    assert not clock_is_coarse(samples, step_ms=0.005)
+
+
 def test_clock_is_fine_at_exactly_half_on_two_steps():
     samples = np.array([1.0] * 5 + [2.0] * 5 + list(range(3, 13)), dtype=float)
     assert not clock_is_coarse(samples, step_ms=1.0)

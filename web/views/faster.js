@@ -1,5 +1,6 @@
 import { cumulative, histogram, inOrder } from './charts.js';
 import { h, milliseconds, table, warningList } from './dom.js';
+import { paragraph } from './sentences.js';
 
 /** While a race runs the table follows it this often; drawing takes time from the engines. */
 const REFRESH_MS = 500;
@@ -8,6 +9,7 @@ const REFRESH_MS = 500;
 export class FasterView {
   #root;
   #results = h('div');
+  #sentences = h('div');
   #charts = h('div', { class: 'charts' });
   #order = h('details', {}, h('summary', {}, 'Every run in order, to see drift'));
   #orderChart = h('div');
@@ -34,9 +36,9 @@ export class FasterView {
     this.#engines = [];
     this.#last = 0;
     this.#drawn++;
-    for (const part of [this.#results, this.#charts, this.#orderChart]) part.replaceChildren();
+    for (const part of [this.#sentences, this.#results, this.#charts, this.#orderChart]) part.replaceChildren();
     this.#order.hidden = true;
-    this.#root.replaceChildren(this.#results, this.#charts, this.#order);
+    this.#root.replaceChildren(this.#sentences, this.#results, this.#charts, this.#order);
   }
 
   /** Tells of an engine before it races, so that colours and rows do not follow the luck of the draw. @param {string} name */
@@ -50,6 +52,11 @@ export class FasterView {
     if (performance.now() - this.#last < REFRESH_MS) return;
     this.#last = performance.now();
     this.#tabulate();
+  }
+
+  /** Says the ratios. @param {import('./sentences.js').Sentence[]} ratios */
+  say(ratios) {
+    this.#sentences.replaceChildren(...ratios.map(paragraph));
   }
 
   /** Draws what there is; called once the race has ended, however it ended. */
@@ -92,7 +99,7 @@ export class FasterView {
     const lanes = this.#inOrder();
     if (!lanes.length) return;
     this.#results.replaceChildren(
-      table('Time of one run', ['', 'P50', 'P95', 'mean', 'min', 'max', 'n', 'outliers', 'clock step'], lanes.map(row)),
+      table('Time of one run', ['', 'P50', 'P95', 'mean', 'min', 'max', 'n', 'outliers', 'clock step', 'comparable'], lanes.map(row)),
       ...lanes.filter(({ warnings }) => warnings.length).map(trouble),
     );
   }
@@ -101,7 +108,7 @@ export class FasterView {
 /** @param {any} lane @returns {(Node | string)[]} */
 function row(lane) {
   return [
-    lane.valid ? lane.engine : h('span', {}, lane.engine, ' ', h('em', { class: 'tag' }, 'not compared')),
+    lane.engine,
     h('strong', {}, milliseconds(lane.p50_ms)),
     h('strong', {}, milliseconds(lane.p95_ms)),
     milliseconds(lane.mean_ms),
@@ -110,6 +117,7 @@ function row(lane) {
     String(lane.runs),
     String(lane.outliers),
     `${(lane.clock_step_ms * 1000).toFixed(0)} µs`,
+    lane.valid ? 'yes' : h('em', { class: 'tag' }, 'no'),
   ];
 }
 

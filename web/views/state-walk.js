@@ -51,6 +51,7 @@ export class StateWalk {
     this.#suites.clear();
     this.#answers = [];
     this.#suite.replaceChildren();
+    this.#order.value = 'all';
     this.element.hidden = true;
   }
 
@@ -63,8 +64,8 @@ export class StateWalk {
   /** @param {any} entry a `ParityEntry` of the report */
   addAnswers(entry) {
     this.#answers.push(entry);
-    if (!entry.passed) {
-      // A state that disagrees is shown, not only counted.
+    if (entry.disagreements.length && this.#order.value !== 'disagree') {
+      // A state that disagrees is shown, not only counted; the first suite that has one stays.
       this.#suite.value = entry.suite;
       this.#order.value = 'disagree';
     }

@@ -1,0 +1,27 @@
+import { h } from './dom.js';
+
+/** @typedef {{topic: string, tone: string, text: string}} Sentence what Python's `pyapp.summary` says of a report */
+
+/** @param {Sentence} sentence */
+export function paragraph({ topic, tone, text }) {
+  return h('p', { class: `sentence ${topic} ${tone}` }, text);
+}
+
+/** What a report means: the answers and the speed, in plain sentences. */
+export class MeaningView {
+  #root;
+
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.#root = root;
+  }
+
+  clear() {
+    this.#root.replaceChildren();
+  }
+
+  /** @param {Sentence[]} sentences */
+  show(sentences) {
+    this.#root.replaceChildren(...sentences.map(paragraph));
+  }
+}
