@@ -78,14 +78,14 @@ def build_site(plan: Plan, out: Path) -> None:
     with site.replacing(out) as fresh:
         site.copy_web(plan.root / "web", fresh)
         site.copy_fixtures(plan.root / "fixtures", fresh)
-        with step("third-party modules"):
-            vendor.bundle_vendor(plan.root, fresh, plan.progress)
         needed = build_python(plan, pyodide, fresh / PYTHON)
         index = fresh / runtime.runtime_path(pyodide)
         with step(f"runtimes: pyodide {pyodide.version}, onnxruntime-web {ort.version}"):
             runtime.copy_runtime(pyodide, runtime.PYODIDE_FILES, fresh)
             runtime.copy_runtime(ort, runtime.ORT_FILES, fresh, "dist/")
             runtime.compress_runtime(ort, runtime.ORT_COMPRESSED, fresh, "dist/", plan.fetch.cache)
+        with step("third-party modules"):
+            vendor.bundle_vendor(plan.root, fresh, plan.progress)
         with step("checks"):
             shipped = lock.pinned(needed, fresh / PYTHON, os.path.relpath(fresh / PYTHON, index) + "/")
             lock.check_lock(shipped, index)
