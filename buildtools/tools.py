@@ -79,6 +79,10 @@ def pyodide_command() -> Path:
 def _reason(output: str) -> str:
     """Return the line of a program's output that most likely says why it failed."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
+    # esbuild states its reason first and lets Node.js add a trace of how it was called.
+    marked = [line for line in lines if "[ERROR]" in line]
+    if marked:
+        return marked[0].partition("[ERROR]")[2].strip()
     # A wrapper's own "ERROR" comes last and says less than the exception that it wraps.
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
     errors = [line for line in lines if line.lower().startswith("error")]
