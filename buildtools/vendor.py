@@ -28,9 +28,9 @@ def bundle_vendor(root: Path, site: Path, progress: Progress) -> None:
         npm.npm_package(root, name)
     esbuild = npm.npm_package(root, "esbuild").file("bin/esbuild")
     sources = sorted((root / "web" / "vendor").glob("*.js"))
-    command = [esbuild, *sources, "--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=eof"]
+    form = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=eof")
     run_tool(
-        [*command, f"--outdir={site / 'vendor'}", "--allow-overwrite", "--log-level=error"],
+        [esbuild, *sources, *form, f"--outdir={site / 'vendor'}", "--allow-overwrite", "--log-level=error"],
         task="bundling the page's third-party modules",
         remedy=npm.REMEDY,
         progress=progress,

@@ -59,7 +59,7 @@ export async function histogram(lanes, width) {
       height: HEIGHT.histogram * lanes.length + 50,
       x: { type: 'log', label: 'time of one run, ms (log); the lines are P50 and P95', domain: [low, high] },
       y: { axis: null },
-      fy: { label: null, domain: lanes.map(({ engine }) => engine) },
+      fy: { label: null, axis: 'right', domain: lanes.map(({ engine }) => engine) },
       marks: [
         axisX({ ticks: Math.max(3, width / 90), tickFormat: (/** @type {number} */ ms) => String(ms) }),
         rectY(samples, binX({ y: 'count' }, bins)),

@@ -99,7 +99,7 @@ export class FasterView {
     const lanes = this.#inOrder();
     if (!lanes.length) return;
     this.#results.replaceChildren(
-      table('Time of one run', ['', 'P50', 'P95', 'mean', 'min', 'max', 'n', 'outliers', 'clock step', 'comparable'], lanes.map(row)),
+      table('Time of one run', ['', 'P50', 'P95', 'mean', 'min', 'max', 'n', 'outliers', 'clock step'], lanes.map(row)),
       ...lanes.filter(({ warnings }) => warnings.length).map(trouble),
     );
   }
@@ -117,7 +117,6 @@ function row(lane) {
     String(lane.runs),
     String(lane.outliers),
     `${(lane.clock_step_ms * 1000).toFixed(0)} µs`,
-    lane.valid ? 'yes' : h('em', { class: 'tag' }, 'no'),
   ];
 }
 
