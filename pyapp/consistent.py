@@ -1,0 +1,80 @@
+"""Whether the sections of a report fit together: what types alone cannot say of a report that somebody else wrote."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sized
+
+from pyapp.report import ParityEntry, RaceEntry, RatioEntry, Report, SuiteEntry
+
+
+def contradictions(report: Report) -> list[str]:
+    """Find what a report says in two ways.
+
+    Returns
+    -------
+    list of str
+        One fault a line, with its place, as in ``3 values for 60 cases @ $.parity[0].action``; empty where all fits.
+    """
+    checks = [
+        _repeated("$.engines", [entry.name for entry in report.engines]),
+        _repeated("$.suites", [entry.suite for entry in report.suites]),
+        _repeated("$.race", [entry.engine for entry in report.race]),
+        _repeated("$.parity", [f"{entry.suite} on {entry.engine}" for entry in report.parity]),
+        *(_suite(f"$.suites[{i}]", entry) for i, entry in enumerate(report.suites)),
+        *(_parity(f"$.parity[{i}]", entry) for i, entry in enumerate(report.parity)),
+        *(_race(f"$.race[{i}]", entry) for i, entry in enumerate(report.race)),
+        *(_ratio(f"$.ratios[{i}]", entry) for i, entry in enumerate(report.ratios)),
+    ]
+    return [fault for check in checks for fault in check]
+
+
+def _repeated(place: str, names: list[str]) -> Iterator[str]:
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield f"{name!r:.60} is there {count} times @ {place}"
+
+
+def _lengths(place: str, cases: int, **lists: Sized) -> Iterator[str]:
+    for name, values in lists.items():
+        if len(values) != cases:
+            yield f"{len(values)} values for {cases} cases @ {place}.{name}"
+
+
+def _within(place: str, cases: int, **lists: Iterable[int]) -> Iterator[str]:
+    for name, indices in lists.items():
+        for index in indices:
+            if not 0 <= index < cases:
+                yield f"case {index} of {cases} @ {place}.{name}"
+
+
+def _suite(place: str, entry: SuiteEntry) -> Iterator[str]:
+    yield from _lengths(place, entry.cases, q_values=entry.q_values, action=entry.action, margin=entry.margin)
+
+
+def _parity(place: str, entry: ParityEntry) -> Iterator[str]:
+    yield from _lengths(place, entry.cases, q_values=entry.q_values, action=entry.action)
+    flips = {"could_flip": entry.could_flip, "disagreements": entry.disagreements, "explained": entry.explained}
+    yield from _within(place, entry.cases, **flips, failures=[failed.case for failed in entry.failures])
+    if not 0 <= entry.agree <= entry.cases:
+        yield f"{entry.agree} of {entry.cases} cases agree @ {place}.agree"
+
+
+def _race(place: str, entry: RaceEntry) -> Iterator[str]:
+    if len(entry.samples_ms) != entry.runs:
+        yield f"{len(entry.samples_ms)} samples of {entry.runs} runs @ {place}.samples_ms"
+    if sum(entry.blocks) != entry.runs:
+        yield f"{sum(entry.blocks)} of {entry.runs} runs @ {place}.blocks"
+    for name in ("p50_ms", "p95_ms", "mean_ms", "min_ms", "max_ms"):
+        if (getattr(entry, name) is None) == (entry.runs > 0):
+            yield f"{'no time' if entry.runs else 'a time'} with {entry.runs} runs @ {place}.{name}"
+    if any(ms < 0 for ms in entry.samples_ms):
+        yield f"a negative time @ {place}.samples_ms"
+
+
+def _ratio(place: str, entry: RatioEntry) -> Iterator[str]:
+    numbers = (entry.p50, entry.low, entry.high, entry.p95, entry.p95_low, entry.p95_high)
+    if len({number is None for number in numbers}) > 1:
+        yield f"some of its numbers are null and some are not @ {place}"
+    elif entry.p50 is None and not entry.reason:
+        yield f"neither a number nor a reason @ {place}"
