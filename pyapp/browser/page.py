@@ -6,6 +6,7 @@ import asyncio
 import json
 import platform
 import traceback
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -21,11 +22,21 @@ from pyapp.browser.engines import BrowserEngines
 from pyapp.cases import Suite, load_suite
 from pyapp.check import Check, CheckSettings
 from pyapp.engine import Engine, EngineError, EngineSpec
-from pyapp.report import Report, Section, parse_report, section_json
+from pyapp.export import report_csv
+from pyapp.foreign import read_foreign
+from pyapp.report import Report, ReportError, Section, parse_report, section_json
 from pyapp.summary import summarize
+from pyapp.tables import report_markdown
 
 MODEL_PATH = "fixtures/breakout_dqn.onnx"
 SUITE_PATHS = {"states": "fixtures/states.npz", "stress": "fixtures/stress.npz"}
+SHOWN_FAULTS = 3
+SHOWN_LENGTH = 200
+WRITERS: dict[str, Callable[[Report], str]] = {
+    "json": lambda report: report.to_json(indent=1) + "\n",
+    "csv": report_csv,
+    "markdown": report_markdown,
+}
 
 
 class Page:
@@ -103,6 +114,24 @@ class Page:
             if self._task is task:
                 self._task = None
 
+    def read_report(self, text: str) -> str:
+        """Read a saved report, which anybody may have written.
+
+        Returns
+        -------
+        str
+            JSON: ``{"report": …}``, or ``{"error": {"name": "BadReport", "message", "remedy", "faults"}}``, whose message and
+            faults are the first few, each with its place.
+        """
+        try:
+            return '{"report": ' + read_foreign(text).to_json() + "}"
+        except ReportError as error:
+            return _bad_report(error.faults)
+
+    def export_report(self, report: str, form: str) -> str:
+        """Write a report (JSON) in a form of `WRITERS`; returns JSON, ``{"text": …}``."""
+        return json.dumps({"text": WRITERS[form](parse_report(report))})
+
     def summarize(self, report: str) -> str:
         """Say what a report (JSON) means: a JSON list of ``{"topic", "tone", "text"}``."""
         return json.dumps([asdict(sentence) for sentence in summarize(parse_report(report))])
@@ -174,6 +203,16 @@ async def _refuse_second() -> Report:
 
 def _error(name: str, message: str, remedy: str) -> str:
     return json.dumps({"error": {"name": name, "message": message, "remedy": remedy}})
+
+
+def _bad_report(faults: list[str]) -> str:
+    # A file that is no report at all can have a fault in every line, and a fault can quote a whole line.
+    shown = [fault if len(fault) <= SHOWN_LENGTH else f"{fault[:SHOWN_LENGTH]} …" for fault in faults[:SHOWN_FAULTS]]
+    more = len(faults) - len(shown)
+    message = "; ".join(shown) + (f"; and {more} more" if more else "")
+    remedy = "Choose a file that this page or `pyapp check --json` has written."
+    error = {"name": "BadReport", "message": f"not a valid report: {message}", "remedy": remedy, "faults": shown}
+    return json.dumps({"error": error})
 
 
 def _user_traceback(error: BaseException) -> str:

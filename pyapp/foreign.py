@@ -1,11 +1,50 @@
-"""Whether the sections of a report fit together: what types alone cannot say of a report that somebody else wrote."""
+"""A report that somebody else wrote: read with less trust than types alone would give it."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
 
-from pyapp.report import ParityEntry, RaceEntry, RatioEntry, Report, SuiteEntry
+from pyapp.report import ParityEntry, RaceEntry, RatioEntry, Report, ReportError, SuiteEntry, parse_report
+
+MAX_DEPTH = 16
+"""A report nests five deep. In a browser, JSON that nests some thousand deep ends Python, without an exception."""
+
+# Strings whole, closed or not, so that brackets in them are not counted and the search stays linear.
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def read_foreign(text: str) -> Report:
+    """Read a report as `parse_report` does, and refuse one that contradicts itself too.
+
+    Raises
+    ------
+    ReportError
+        With a line for each fault, which ends in its place.
+    """
+    if _depth(text) > MAX_DEPTH:
+        raise ReportError([f"nested more than {MAX_DEPTH} deep @ $"])
+    report = parse_report(text)
+    if faults := contradictions(report):
+        raise ReportError(faults)
+    try:
+        report.to_json()
+    except ValueError:
+        # JSON can say 1e999, which Python reads as infinity.
+        raise ReportError(["a number is too large @ $"]) from None
+    return report
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token[0] in "]}":
+            depth -= 1
+    return deepest
 
 
 def contradictions(report: Report) -> list[str]:

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from pyapp.consistent import contradictions
-from pyapp.report import CaseFailure
+from pyapp.foreign import MAX_DEPTH, contradictions, read_foreign
+from pyapp.report import CaseFailure, ReportError
 from tests.unit.test_report_csv import FAILED, REPORT
 
 SUITE, PARITY, RACE, RATIO = REPORT.suites[0], REPORT.parity[0], REPORT.race[0], REPORT.ratios[-1]
@@ -12,6 +12,7 @@ SUITE, PARITY, RACE, RATIO = REPORT.suites[0], REPORT.parity[0], REPORT.race[0],
 @pytest.mark.parametrize("report", [REPORT, FAILED], ids=["whole", "failed"])
 def test_our_own_reports_fit(report):
     assert contradictions(report) == []
+    assert read_foreign(report.to_json(indent=1)) == report
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,32 @@ def test_our_own_reports_fit(report):
 )
 def test_a_contradiction_is_named_with_its_place(change, fault):
     assert contradictions(replace(REPORT, **change)) == [fault]
+
+
+def test_a_contradiction_is_refused():
+    with pytest.raises(ReportError) as caught:
+        read_foreign(replace(REPORT, suites=[replace(SUITE, margin=[])]).to_json())
+    assert caught.value.faults == ["0 values for 6 cases @ $.suites[0].margin"]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)])
+def test_deep_nesting_is_refused_before_it_is_read(text):
+    with pytest.raises(ReportError, match="nested more than 16 deep"):
+        read_foreign(text)
+
+
+def test_brackets_in_texts_do_not_count():
+    engine = replace(REPORT.engines[0], warnings=['\\"[[[[[[[[[[[[[[[[[[[[["{{{{{{{{{{{{{{{{{{{{{{', "\\"])
+    report = replace(REPORT, engines=[engine, *REPORT.engines[1:]])
+    assert read_foreign(report.to_json()) == report
+
+
+def test_text_without_end_is_refused_in_time():
+    with pytest.raises(ReportError, match="no JSON"):
+        read_foreign('"' + '\\"' * 1_000_000)
+
+
+def test_a_number_that_json_cannot_say_is_refused():
+    text = REPORT.to_json().replace('"cores": 4, "memory_gib": null', '"cores": 4, "memory_gib": 1e999')
+    with pytest.raises(ReportError, match="too large"):
+        read_foreign(text)
