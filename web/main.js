@@ -12,6 +12,7 @@ import { ComparedView } from './views/compared.js';
 import { ConsoleView } from './views/console.js';
 import { byId } from './views/dom.js';
 import { ProgressView } from './views/progress.js';
+import { ReportView } from './views/report.js';
 import { SettingsView } from './views/settings.js';
 
 /** @typedef {'booting' | 'ready' | 'running' | 'failed'} State */
@@ -74,6 +75,7 @@ async function main() {
   const progress = new ProgressView(byId('progress'));
   const results = new Results(python);
   const form = new SettingsView(byId('settings'), settings);
+  const reports = new ReportView(byId('report'), python, results);
   let stale = false;
   const console_ = new ConsoleView(byId('console'), (source) => python.evaluate(source));
 
@@ -87,7 +89,10 @@ async function main() {
   python.on('section', (json) => {
     const { name, section } = JSON.parse(json);
     // Only now is it sure that the new check runs: until then the last one's results stay.
-    if (stale) results.clear();
+    if (stale) {
+      results.clear();
+      reports.checkBegins();
+    }
     stale = false;
     results.add(name, section);
   });
@@ -96,17 +101,20 @@ async function main() {
   async function check(wanted) {
     clearError();
     setState('running');
+    reports.busy = true;
     progress.start();
     stale = true;
     try {
       const report = await python.check(wanted);
       await results.finish(report);
+      reports.take(report);
       publicPage.report = report;
     } catch (error) {
       if (!stale) await results.finish(null);
       showError(error);
     } finally {
       progress.stop();
+      reports.busy = false;
       setState('ready');
     }
   }
@@ -125,6 +133,7 @@ async function main() {
   boot.finish();
   new ComparedView(byId('compared'), (suite, index) => python.picture(suite, index)).show('states', 60);
   console_.enable();
+  reports.busy = false;
   setState('ready');
 }
 

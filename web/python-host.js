@@ -53,6 +53,16 @@ export class PythonHost {
     return this.#peer.call('cancel', []);
   }
 
+  /** @param {string} text @returns {Promise<any>} the report in it, validated */
+  readReport(text) {
+    return this.#peer.call('readReport', [text]);
+  }
+
+  /** @param {object} report @param {'json' | 'csv' | 'markdown'} form @returns {Promise<string>} */
+  exportReport(report, form) {
+    return this.#peer.call('exportReport', [report, form]);
+  }
+
   /** @param {object} report @returns {Promise<{topic: string, tone: string, text: string}[]>} what it means, in sentences */
   summarize(report) {
     return this.#peer.call('summarize', [report]);

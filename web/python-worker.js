@@ -40,6 +40,16 @@ const page = new Peer(/** @type {any} */ (self), {
     booted().cancel();
   },
 
+  /** @param {string} text @returns {object} the report in it, validated */
+  readReport(text) {
+    return unwrap(booted().read_report(text)).report;
+  },
+
+  /** @param {object} report @param {string} form json, csv or markdown @returns {string} */
+  exportReport(report, form) {
+    return unwrap(booted().export_report(JSON.stringify(report), form)).text;
+  },
+
   /**
    * @param {object} report
    * @returns {{topic: string, tone: string, text: string}[]} what it means, in sentences

@@ -1,0 +1,66 @@
+/** Reports as files: how they are named, saved and read, and how one says where it comes from. */
+import { AppError } from '../wire.js';
+import { h } from './dom.js';
+
+/** A report of 1,000 samples and 660 states of ten engines has 2 MB. */
+const MAX_BYTES = 50e6;
+/** Some browsers read a Blob's address only after the click has been handled. */
+const KEPT_MS = 60_000;
+
+const BROWSERS = /** @type {[string, RegExp][]} */ ([
+  ['Edge', /Edg\/(\d+)/],
+  ['Firefox', /Firefox\/(\d+)/],
+  ['Chrome', /Chrome\/(\d+)/],
+  ['Safari', /Version\/(\d+).*Safari/],
+]);
+
+/**
+ * @param {any} report
+ * @param {string} extension
+ * @returns {string} as in `pyapp-report-2026-12-01T05-12.json`
+ */
+export function fileName(report, extension) {
+  const created = report.environment.created.slice(0, 16).replaceAll(/[^0-9T]/g, '-');
+  return `pyapp-report-${created}.${extension}`;
+}
+
+/**
+ * Has the browser save a text.
+ * @param {string} name
+ * @param {string} type its MIME type
+ * @param {string} text
+ */
+export function save(name, type, text) {
+  const href = URL.createObjectURL(new Blob([text], { type }));
+  h('a', { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), KEPT_MS);
+}
+
+/** @param {File} file @returns {Promise<string>} */
+export async function read(file) {
+  if (file.size > MAX_BYTES) {
+    throw new AppError('TooLarge', `${file.name} has ${Math.ceil(file.size / 1e6)} MB; reports up to ${MAX_BYTES / 1e6} MB are read`, 'Choose another file.');
+  }
+  return file.text();
+}
+
+/** @param {any} report @returns {string} as in `1 Dec 2026, 05:12 UTC, Chrome 156` */
+export function origin({ environment }) {
+  return `${moment(environment.created)}, ${browserOf(environment.user_agent)}`;
+}
+
+/** @param {string} created */
+function moment(created) {
+  const date = new Date(created);
+  if (Number.isNaN(date.getTime())) return created;
+  return `${date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })} UTC`;
+}
+
+/** @param {string} agent */
+function browserOf(agent) {
+  for (const [name, pattern] of BROWSERS) {
+    const version = pattern.exec(agent)?.[1];
+    if (version) return `${name} ${version}`;
+  }
+  return agent;
+}
