@@ -1,4 +1,4 @@
-import { toWireError } from '../wire.js';
+import { AppError, toWireError } from '../wire.js';
 import { comparison } from './compare.js';
 import { byId, h } from './dom.js';
 import { fileName, origin, read, save } from './report-file.js';
@@ -49,7 +49,7 @@ export class ReportView {
       this.#button('Print', () => print()),
     ];
     const [inBanner, inTools] = this.#compareButtons;
-    this.#tools = h('fieldset', { class: 'plain', disabled: true }, h('div', { class: 'actions' }, ...this.#needReport, this.#picker(), inTools));
+    this.#tools = h('fieldset', { class: 'plain', disabled: true }, h('div', { class: 'actions' }, ...this.#needReport, ...this.#picker(), inTools));
     this.#banner = h('fieldset', { class: 'plain banner', 'aria-label': 'Saved report', hidden: true }, this.#showing, h('div', { class: 'actions' }, this.#backButton, inBanner));
     byId('check').after(this.#banner);
     root.append(this.#tools, this.#said, this.#error, this.#text, this.#comparison);
@@ -93,12 +93,12 @@ export class ReportView {
   }
 
   #picker() {
-    const input = h('input', { type: 'file', id: 'report-file', class: 'visually-hidden', accept: '.json,application/json' });
+    const input = h('input', { type: 'file', id: 'report-file', hidden: true, accept: '.json,application/json' });
     input.addEventListener('change', () => {
       const [file] = input.files ?? [];
       if (file) this.#act(() => this.#open(file)).finally(() => (input.value = '')); // so that the same file can be chosen again
     });
-    return h('label', { class: 'button' }, 'Open a saved report…', input);
+    return [this.#button('Open a saved report…', () => input.click()), input];
   }
 
   /** @param {Element} section */
@@ -161,13 +161,20 @@ export class ReportView {
   async #open(file) {
     this.#said.textContent = `Reading ${file.name}…`;
     const report = await this.#python.readReport(await read(file));
+    this.#refuseWhileBusy(file);
     await this.#show({ report, name: file.name });
+    this.#refuseWhileBusy(file);
     this.#before = this.#shown;
     this.#opened = { report, name: file.name };
     this.#showsOpened = true;
     this.#compares = false;
     this.#showing.replaceChildren(h('strong', {}, 'Showing a saved report: '), `${file.name}, from ${origin(report)}.`);
     this.#said.textContent = `${file.name} is open, and shown in the sections above.`;
+  }
+
+  /** A check that began while a file was read has the page. @param {File} file */
+  #refuseWhileBusy({ name }) {
+    if (this.#tools.disabled) throw new AppError('Busy', `a check has begun before ${name} was read`, 'Open it when the check has ended.');
   }
 
   async #back() {
