@@ -1,4 +1,4 @@
-"""What the benchmarks share: a page to measure in, and the line that each ends with."""
+"""What the benchmarks share: pages to measure in, and the line that each ends with."""
 
 from __future__ import annotations
 
@@ -7,24 +7,70 @@ import contextlib
 import json
 import os
 import platform
+import shutil
+import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from pyapp.chromium import BrowserOptions, PageDriver, open_page
 from pyapp.serve import SiteServer
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "bench" / "pages"
+
+
+def dist() -> Path:
+    """Return the built site's folder; the environment variable `PYAPP_DIST` names another one."""
+    return Path(os.environ.get("PYAPP_DIST", ROOT / "dist"))
 
 
 @contextlib.contextmanager
 def page(gpu: str = "none") -> Iterator[PageDriver]:
     """Open the built site in a fresh browser."""
-    with (
-        SiteServer(Path(os.environ.get("PYAPP_DIST", ROOT / "dist"))) as server,
-        open_page(BrowserOptions(gpu=gpu), server.url) as driver,
-    ):
+    with SiteServer(dist()) as server, open_page(BrowserOptions(gpu=gpu), server.url) as driver:
         yield driver
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A copy of the built site that also holds `bench/pages`, as it is served.
+
+    Attributes
+    ----------
+    url : str
+        The address of the site's own page.
+    folder : Path
+        Where the copy is.
+    facts : dict
+        The site's manifest, ``site.json``.
+    """
+
+    url: str
+    folder: Path
+    facts: dict[str, Any]
+
+    def page(self, name: str, **settings: str) -> str:
+        """Return the address of a page of `bench/pages`, with its settings."""
+        return f"{self.url}bench/{name}?{urlencode(settings)}"
+
+    def path(self, fact: str) -> str:
+        """Return the address, on this origin, of a folder or file that the manifest names."""
+        return "/" + self.facts[fact]
+
+
+@contextlib.contextmanager
+def overlay() -> Iterator[Overlay]:
+    """Serve the built site together with `bench/pages`: one origin, the same headers, and no build can change it meanwhile."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "site"
+        shutil.copytree(dist(), folder)
+        shutil.copytree(PAGES, folder / "bench")
+        facts = json.loads((folder / "site.json").read_text(encoding="utf-8"))
+        with SiteServer(folder) as server:
+            yield Overlay(server.url, folder, facts)
 
 
 def run_inside(driver: PageDriver, script: str, **values: object) -> Any:
@@ -38,13 +84,38 @@ def run_inside(driver: PageDriver, script: str, **values: object) -> Any:
     return json.loads(ast.literal_eval(answer["repr"] or ""))
 
 
+def abba(rounds: int) -> list[tuple[int, int]]:
+    """Return the order of two contestants in each round: AB, BA, AB … so that neither always comes first."""
+    return [(0, 1) if index % 2 == 0 else (1, 0) for index in range(rounds)]
+
+
 def machine() -> str:
     """Name this machine as far as a benchmark's reader needs it."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
 
 
-def finish(name: str, *, ratio: float, bound: float, n: int) -> int:
-    """Print the benchmark's last line, one JSON object, and return its exit code: 0 within the bound, else 1."""
-    ok = ratio <= bound
-    print(json.dumps({"name": name, "ratio": round(ratio, 4), "bound": bound, "ok": ok, "n": n, "machine": machine()}))
+def load() -> str:
+    """Say how busy the machine is, which a reader has to know of any figure: its load averages."""
+    return "load " + ", ".join(f"{value:.2f}" for value in os.getloadavg())
+
+
+def finish(name: str, *, ratio: float, bound: float, n: int, condition: bool = True, **facts: object) -> int:
+    """Print the benchmark's last line, one JSON object, and return its exit code: 0 if all is well, else 1.
+
+    Parameters
+    ----------
+    name : str
+        The benchmark's.
+    ratio, bound : float
+        What was found, and the largest ratio that is accepted.
+    n : int
+        Measurements on each side.
+    condition : bool
+        What else `ok` depends on.
+    **facts : object
+        What else a reader has to know; follows the fields that every benchmark has.
+    """
+    ok = bool(ratio <= bound and condition)
+    line = {"name": name, "ratio": round(ratio, 4), "bound": bound, "ok": ok, "n": n, "machine": machine()}
+    print(json.dumps(line | facts))
     return 0 if ok else 1
