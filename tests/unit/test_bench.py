@@ -1,0 +1,143 @@
+"""The benchmarks' own arithmetic, and the line that each ends with; what they measure needs a browser and is run by hand."""
+
+import importlib
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).parents[2]
+BENCH = ROOT / "bench"
+SCRIPTS = sorted(path.stem for path in BENCH.glob("*.py") if path.stem != "common")
+
+RATIOS = st.lists(st.floats(0.01, 100), min_size=5, max_size=20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bench_on_path():
+    """Import the scripts as they import each other: by the names they have in their own folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCH))
+        yield
+
+
+@pytest.fixture(scope="module")
+def common():
+    return importlib.import_module("common")
+
+
+@pytest.fixture(scope="module")
+def peers():
+    return importlib.import_module("peers")
+
+
+def last_line(capsys):
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+@pytest.mark.parametrize(("ratio", "ok", "code"), [(1.04, True, 0), (1.05, True, 0), (1.0501, False, 1), (math.nan, False, 1)])
+def test_the_last_line_is_one_json_object_and_the_exit_code_is_its_verdict(common, capsys, ratio, ok, code):
+    print("a table")
+    assert common.finish("name", ratio=ratio, bound=1.05, n=40) == code
+    line = last_line(capsys)
+    assert list(line) == ["name", "ratio", "bound", "ok", "n", "machine"]
+    assert line["ok"] is ok
+    assert (line["name"], line["bound"], line["n"]) == ("name", 1.05, 40)
+    assert "processors" in line["machine"]
+
+
+def test_numpy_values_and_further_facts_go_into_the_last_line(common, capsys):
+    common.finish("name", ratio=np.float64(1.23456), bound=1.3, n=8, stand_in=True, interval=[1.1, 1.3])
+    line = last_line(capsys)
+    assert line["ratio"] == 1.2346
+    assert line["stand_in"] is True
+    assert line["interval"] == [1.1, 1.3]
+
+
+def test_a_further_condition_can_fail_a_benchmark_that_is_within_its_bound(common, capsys):
+    assert common.finish("name", ratio=1.0, bound=1.3, n=8, condition=False) == 1
+    assert last_line(capsys)["ok"] is False
+
+
+def test_neither_contestant_always_comes_first(common):
+    assert common.abba(3) == [(0, 1), (1, 0), (0, 1)]
+
+
+def test_the_overlay_serves_the_site_and_the_bare_pages_from_one_copy(common, tmp_path, monkeypatch):
+    (tmp_path / "index.html").write_text("site")
+    (tmp_path / "site.json").write_text('{"ort_path": "runtime/ort/"}')
+    monkeypatch.setenv("PYAPP_DIST", str(tmp_path))
+    with common.overlay() as site:
+        assert (site.folder / "index.html").read_text() == "site"
+        assert (site.folder / "bench" / "bare.html").is_file()
+        assert site.path("ort_path") == "/runtime/ort/"
+        assert site.page("bare.html", ort="/runtime/ort/") == f"{site.url}bench/bare.html?ort=%2Fruntime%2Fort%2F"
+    assert not site.folder.exists()
+
+
+@given(RATIOS)
+def test_scatter_is_the_same_whichever_way_round_the_ratio_is_taken(peers, ratios):
+    inverse = [1 / ratio for ratio in ratios]
+    assert peers.log_scatter(inverse) == pytest.approx(peers.log_scatter(ratios), abs=1e-9)
+
+
+@given(RATIOS, st.floats(0.1, 10))
+def test_scatter_does_not_depend_on_the_size_of_the_ratio(peers, ratios, factor):
+    scaled = [ratio * factor for ratio in ratios]
+    assert peers.log_scatter(scaled) == pytest.approx(peers.log_scatter(ratios), abs=1e-9)
+    assert peers.quartile_scatter(scaled) == pytest.approx(peers.quartile_scatter(ratios), rel=1e-6, abs=1e-9)
+
+
+def test_small_scatter_is_about_the_relative_standard_deviation(peers):
+    ratios = np.random.default_rng(0).normal(4.0, 0.04, 1000)
+    assert peers.log_scatter(ratios) == pytest.approx(ratios.std(ddof=1) / ratios.mean(), rel=0.01)
+
+
+def test_quartile_scatter_ignores_an_outlier_and_the_scatter_of_logarithms_does_not(peers):
+    calm, jumpy = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.99], [1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 9.0]
+    assert peers.quartile_scatter(jumpy) < 2 * peers.quartile_scatter(calm)
+    assert peers.log_scatter(jumpy) > 10 * peers.log_scatter(calm)
+
+
+@pytest.mark.parametrize("ratios", [[], [1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
+def test_scatter_refuses_what_has_none(peers, ratios):
+    with pytest.raises(ValueError, match="scatter needs"):
+        peers.log_scatter(ratios)
+
+
+def test_the_interval_of_the_scatters_holds_their_ratio(peers):
+    rng = np.random.default_rng(1)
+    ours, peer = np.exp(rng.normal(0, 0.02, 20)), np.exp(rng.normal(0, 0.06, 20))
+    low, high = peers.scatter_interval(ours, peer)
+    assert low < peers.log_scatter(ours) / peers.log_scatter(peer) < high < 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_imports_without_a_browser_and_explains_itself(script):
+    shown = subprocess.run(
+        [sys.executable, BENCH / f"{script}.py", "--help"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "usage:" in shown.stdout
+    assert importlib.import_module(script).__doc__.splitlines()[0].split("?")[0] in " ".join(shown.stdout.split())
+    assert shown.stderr == ""
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_says_how_it_is_run_and_has_a_bound(script):
+    module = importlib.import_module(script)
+    assert f"python bench/{script}.py" in module.__doc__
+    assert 1.0 <= module.BOUND <= 1.5
+
+
+def test_bare_pages_use_nothing_of_ours():
+    """A bare page that borrowed code from web/ would be compared with itself."""
+    for page in (BENCH / "pages").iterdir():
+        text = page.read_text(encoding="utf-8")
+        assert "../" not in text, page.name
+        assert "pyappPage" not in text, page.name
