@@ -1,9 +1,9 @@
 """Which method of timing gives the same ratio again in the next browser? `python bench/peers.py` (needs `make build`).
 
-A peer's method: a fixed order, one engine after the other, three warm-ups, the mean of N runs. Ours: a race in shuffled
-blocks, and medians. Both time the same model and state with the same engine workers, N runs of each engine, in fresh browsers
-that take turns; each browser gives one ratio WebGPU / WASM. The scatter is the standard deviation of the ratios' logarithms,
-which is about their relative spread, and is the same for A / B as for B / A.
+A peer's method: a fixed order, one engine after the other, three warm-ups (`--peer-warmup`), the mean of N runs. Ours: a race
+in shuffled blocks, and medians. Both time the same model and state with the same engine workers, N runs of each engine, in
+fresh browsers that take turns; each browser gives one ratio WebGPU / WASM. The scatter is the standard deviation of the
+ratios' logarithms, which is about their relative spread, and is the same for A / B as for B / A.
 
 Without a GPU, WebGPU is a software adapter, whose time says nothing about GPUs: there wasm-2 / wasm-1 stands in for it.
 """
@@ -17,10 +17,12 @@ import numpy as np
 from common import abba, finish, load, page, run_inside
 from numpy.typing import ArrayLike, NDArray
 
+from pyapp.race import RaceSettings
+
 BOUND = 1.0
 METHODS = ("ours", "peer")
-WARMUP = {"ours": 10, "peer": 3}
-"""Warm-up runs: our race's default, and what comparable pages do."""
+OUR_WARMUP = RaceSettings().warmup
+PEER_WARMUP = 3
 
 QUESTION = ("webgpu-stock", "wasm-1")
 STAND_IN = ("wasm-2", "wasm-1")
@@ -65,13 +67,13 @@ def has_gpu() -> bool:
     return answer.get("repr") == "True"
 
 
-def measure(names: tuple[str, str], gpu: str, browsers: int, runs: int) -> dict[str, list[float]]:
+def measure(names: tuple[str, str], gpu: str, browsers: int, runs: int, warmup: dict[str, int]) -> dict[str, list[float]]:
     """Take one ratio in each of `browsers` fresh browsers a method; returns them by method, in order."""
     found: dict[str, list[float]] = {method: [] for method in METHODS}
     for order in abba(browsers):
         for method in (METHODS[index] for index in order):
             with page(gpu) as driver:
-                values = {"method": method, "names": names, "runs": runs, "warmup": WARMUP[method]}
+                values = {"method": method, "names": names, "runs": runs, "warmup": warmup[method]}
                 found[method].append(run_inside(driver, "peers", **values))
     return found
 
@@ -89,6 +91,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--browsers", type=int, default=20, help="fresh browsers for each method")
     parser.add_argument("--runs", type=int, default=100, help="measured runs of each engine in one browser")
+    parser.add_argument("--peer-warmup", type=int, default=PEER_WARMUP, help="the peer's warm-up runs")
     parser.add_argument("--gpu", choices=("auto", "none"), default="auto", help="none: do not look for a GPU")
     arguments = parser.parse_args()
     if arguments.browsers < MIN_BROWSERS:
@@ -96,7 +99,8 @@ def main() -> int:
     before = load()
     gpu = arguments.gpu == "auto" and has_gpu()
     names = QUESTION if gpu else STAND_IN
-    found = measure(names, "auto" if gpu else "none", arguments.browsers, arguments.runs)
+    warmup = {"ours": OUR_WARMUP, "peer": arguments.peer_warmup}
+    found = measure(names, "auto" if gpu else "none", arguments.browsers, arguments.runs, warmup)
     question = "/".join(names)
     print(f"ratio {question}" + ("" if gpu else ", a stand-in: this machine has no GPU, so nothing is said about WebGPU"))
     print_table(found)
