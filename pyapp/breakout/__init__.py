@@ -1,7 +1,7 @@
-"""Atari Breakout as the agent sees it: what it observes and what it can do."""
+"""Atari Breakout as the agent meets it: what it observes, what it can do, and what comes of it."""
 
-ACTIONS = ("NOOP", "FIRE", "RIGHT", "LEFT")
-"""The agent's actions, in the order of the model's outputs."""
+from pyapp.breakout.actions import ACTIONS, ALE_ACTIONS
+from pyapp.breakout.emulator import Emulator, Played
+from pyapp.breakout.environment import Breakout, Environment, Info, Options
 
-ALE_ACTIONS = (0, 1, 3, 4)
-"""The Arcade Learning Environment's number of each of `ACTIONS`; its minimal action set for Breakout."""
+__all__ = ["ACTIONS", "ALE_ACTIONS", "Breakout", "Emulator", "Environment", "Info", "Options", "Played"]

@@ -69,7 +69,8 @@ def area_resize(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
     Follows OpenCV's ``INTER_AREA`` (``computeResizeAreaTab`` and ``ResizeArea_Invoker`` in
     ``modules/imgproc/src/resize.cpp``): float32 weights, columns before rows, taps added from left to right and
     from top to bottom, the sum rounded half to even. Against ``AtariVectorEnv`` 0.12.1, which calls OpenCV, in 6
-    games of random play (9.7 million pixels): 0 pixels differ.
+    games of random play (9.7 million pixels), and against OpenCV 5.0.0 on 200 screens of pure noise and the 240
+    screens of the 60 fixed states: largest difference 0, share of differing pixels 0.
 
     It differs from the exact average only where that lies exactly between two integers, because float32 sums
     fall to either side there, and then by 1: 0 pixels in the same games, 6 in 10,000 of pure noise.
@@ -147,6 +148,11 @@ class FrameStack:
         """
         _check(frame, FRAME_SHAPE, "frame")
         return self._follow(self._frames[1:], frame)
+
+    def restore(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Take over a whole stack, uint8 [4,84,84], oldest frame first; return `observation`."""
+        self._frames = _frozen(frames.copy())
+        return self._frames
 
     def _follow(self, older: NDArray[np.uint8], frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
         self._frames = _frozen(np.concatenate((older, frame[np.newaxis])))

@@ -189,6 +189,30 @@ def test_a_small_difference_in_scores_is_no_difference(suites):
     assert make.compare_suites(suites["states"], nudged) is None
 
 
+@pytest.fixture
+def replay():
+    with np.load(FIXTURES / "replay.npz", allow_pickle=False) as archive:
+        return dict(archive)
+
+
+def test_the_replay_reaches_every_state(suites, provenance, replay):
+    assert provenance["replay"]["sha256"] == sha256((FIXTURES / "replay.npz").read_bytes())
+    states = suites["states"]
+    last = [states["decision"][states["game_seed"] == seed].max() for seed in replay["game_seed"]]
+    assert replay["game_seed"].tolist() == np.unique(states["game_seed"]).tolist()
+    assert replay["decisions"].tolist() == last
+    assert len(replay["action"]) == sum(last)
+    assert replay["action"].max() == 3
+
+
+def test_another_action_on_the_way_is_found_and_placed(replay):
+    other = {name: values.copy() for name, values in replay.items()}
+    other["action"][7] ^= 1
+    assert make.compare_replays(replay, replay) is None
+    assert f"action[7] committed {replay['action'][7]}, now {other['action'][7]}" in make.compare_replays(replay, other)
+    assert "action: committed" in make.compare_replays(replay, replay | {"action": replay["action"][1:]})
+
+
 def test_nan_is_a_difference(suites):
     broken = suites["states"] | {"q_values": np.full_like(suites["states"]["q_values"], np.nan)}
     assert "now nan" in make.compare_suites(suites["states"], broken)
@@ -206,7 +230,7 @@ def test_too_few_clear_states_say_so(tmp_path):
 
 
 def test_check_finds_a_damaged_file(tmp_path, monkeypatch, capsys):
-    for name in ("states.npz", "stress.npz", "provenance.json"):
+    for name in ("states.npz", "stress.npz", "replay.npz", "provenance.json"):
         (tmp_path / name).write_bytes(b"damaged")
     monkeypatch.setattr(make, "make", lambda *_: None)
     assert make.main(["--check", "--out", str(tmp_path)]) == 1

@@ -70,7 +70,7 @@ def test_it_is_the_training_environment_bit_for_bit():
                 observation, *rest, own = env.step(chosen[lane])
                 assert rest == [rewards[lane], terminated[lane], truncated[lane]]
                 assert own["lives"] == info["lives"][lane]
-                assert own["frame_number"] == info["episode_frame_number"][lane]
+                assert own["episode_frame_number"] == info["episode_frame_number"][lane]
             assert (observation == expected[lane]).all()
         over = terminated | truncated
         ends += int(over.sum())
@@ -108,7 +108,7 @@ def test_a_long_game_is_truncated_and_says_so():
 def test_idle_frames_at_reset(fire, noop_max, frames):
     env = NativeBreakout(fire_on_reset=fire, noop_max=noop_max)
     env.reset(1)
-    idle = {env.reset()[1]["frame_number"] for _ in range(60)}  # seeding each would load the ROM each time
+    idle = {env.reset()[1]["episode_frame_number"] for _ in range(60)}  # seeding each would load the ROM each time
     assert idle <= set(frames)
     assert len(idle) > min(10, len(frames) - 1)
 
@@ -154,5 +154,109 @@ def test_no_step_without_a_game():
         env.step(0)
     env.reset(1)
     env.step(0)
+    with pytest.raises(RuntimeError, match="reset"):
+        env.step(0)
+
+
+# Saving and going back.
+
+
+def test_a_restored_game_goes_on_as_it_did():
+    env = NativeBreakout()
+    env.reset(3)
+    for action in actions(1, 60):
+        env.step(action)
+    state = env.save()
+    first = [env.step(action)[:4] for action in actions(2, 100)]
+    assert (env.restore(state) == NativeBreakout().restore(state)).all()
+    again = [env.step(action)[:4] for action in actions(2, 100)]
+    for (observation, *rest), (expected, *expected_rest) in zip(again, first, strict=True):
+        assert (observation == expected).all()
+        assert rest == expected_rest
+
+
+def test_sticky_actions_are_drawn_again_as_before():
+    env = NativeBreakout(repeat_action_probability=0.25)
+    env.reset(3)
+    env.step(0)
+    state = env.save()
+    first = [env.step(action)[0].tobytes() for action in [0, *actions(2, 60)]]
+    env.restore(state)
+    # The previous action is no part of a state, hence NOOP on both sides of it.
+    env.step(0)
+    env.restore(state)
+    assert [env.step(action)[0].tobytes() for action in [0, *actions(2, 60)]] == first
+
+
+def test_a_saved_game_that_was_over_stays_over():
+    env = NativeBreakout(max_frames=4)
+    env.reset(1)
+    env.step(0)
+    state = env.save()
+    env.reset(1)
+    env.restore(state)
+    assert not env.playing
+    with pytest.raises(RuntimeError, match="reset"):
+        env.step(0)
+
+
+@pytest.mark.parametrize("spoil", [lambda s: s[:-1], lambda s: s + b"x", lambda s: b"", lambda s: s[:-9] + b"x" + s[-8:]])
+def test_a_bad_state_is_refused_and_the_game_goes_on(spoil):
+    env, twin = NativeBreakout(), NativeBreakout()
+    for one in (env, twin):
+        one.reset(5)
+        one.step(1)
+    with pytest.raises(ValueError, match="state"):
+        env.restore(spoil(env.save()))
+    assert (env.step(2)[0] == twin.step(2)[0]).all()
+
+
+# Gymnasium's terms.
+
+
+def test_ram_on_request_and_never_otherwise():
+    env = NativeBreakout(ram=True)
+    _, info = env.reset(1)
+    before = info["ram"]
+    assert (before.shape, before.dtype) == ((128,), np.uint8)
+    copy = before.copy()
+    *_, after = env.step(2)
+    assert (before == copy).all()
+    assert (after["ram"] != before).any()
+    assert "ram" not in NativeBreakout().reset(1)[1]
+
+
+def test_frame_numbers():
+    env = NativeBreakout()
+    _, info = env.reset(1, {"idle": 10})
+    assert info["episode_frame_number"] == 10
+    start = info["frame_number"]
+    *_, info = env.step(0)
+    assert (info["episode_frame_number"], info["frame_number"]) == (14, start + 4)
+    _, info = env.reset(None, {"idle": 0})
+    assert info["episode_frame_number"] == 1  # FIRE
+    assert info["frame_number"] > start
+
+
+def test_what_the_actions_are():
+    assert NativeBreakout().action_meanings == ("NOOP", "FIRE", "RIGHT", "LEFT")
+
+
+@pytest.mark.parametrize("options", [{"noops": 3}, {"idle": -1}, {"idle": 2.0}, {"idle": True}])
+def test_a_bad_reset_option_is_named_and_starts_nothing(options):
+    env = NativeBreakout()
+    env.reset(1)
+    env.step(1)
+    before = env.observation
+    with pytest.raises(ValueError, match=next(iter(options))):
+        env.reset(2, options)
+    assert env.observation is before
+    env.step(1)
+
+
+def test_an_environment_closes_twice_and_by_with():
+    with NativeBreakout() as env:
+        env.reset(1)
+    env.close()
     with pytest.raises(RuntimeError, match="reset"):
         env.step(0)
