@@ -10,30 +10,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pyapp.errors import AppError
+
 Tensors = Mapping[str, NDArray[Any]]
 
 NAME_PATTERN = re.compile(r"(?P<wasm>wasm)-(?P<threads>[1-9]\d{0,2}|N)|(?P<webgpu>webgpu)-(?P<runner>stock)")
 KNOWN_NAMES = "wasm-1, wasm-2 (any thread count), wasm-N (the machine's best), webgpu-stock"
 
 
-class EngineError(Exception):
-    """An engine could not do what it was asked.
-
-    Attributes
-    ----------
-    kind : str
-        A stable name that code can test: ``EngineTimeout``, ``WebGpuUnavailable``, ``BadScores`` …
-    message : str
-        What happened, with the value that caused it.
-    remedy : str
-        What the reader can do about it; empty where nothing is known.
-    """
-
-    def __init__(self, kind: str, message: str, remedy: str = "") -> None:
-        super().__init__(f"{message}. {remedy}".rstrip(". ") + ".")
-        self.kind = kind
-        self.message = message
-        self.remedy = remedy
+class EngineError(AppError):
+    """An engine could not do what it was asked: ``EngineTimeout``, ``WebGpuUnavailable``, ``BadScores`` and others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +169,9 @@ class Engine(Protocol):
 
     async def run(self, inputs: Tensors, *, limit_s: float = 60.0) -> dict[str, NDArray[Any]]:
         """Run the model once and return its outputs by name; after `limit_s` seconds the engine may be ended."""
+
+    async def run_timed(self, inputs: Tensors, *, limit_s: float = 60.0) -> tuple[dict[str, NDArray[Any]], float]:
+        """Do what `run` does; return the outputs, and the milliseconds of what `time` would have timed."""
 
     async def time(self, inputs: Tensors, runs: int, *, limit_s: float = 60.0) -> TimedBlock:
         """Time `runs` runs where the work is done; `limit_s` bounds one run, in seconds."""

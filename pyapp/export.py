@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from pyapp.report import Report
 
 COLUMNS = ("section", "engine", "against", "suite", "index", "name", "value")
-NAMING = {"engine", "name", "numerator", "denominator", "suite"}
+NAMING = {"engine", "name", "numerator", "denominator", "suite", "stage"}
 """Fields that say what a row is about; they have columns of their own."""
 
 type Number = tuple[int | str, str, float]
@@ -50,7 +50,7 @@ def _entries(report: Report) -> Iterator[tuple[str, object]]:
 
 def _about(entry: object) -> tuple[str, str, str]:
     engine = getattr(entry, "engine", getattr(entry, "name", getattr(entry, "numerator", "")))
-    return engine, getattr(entry, "denominator", ""), getattr(entry, "suite", "")
+    return engine, getattr(entry, "denominator", ""), getattr(entry, "suite", getattr(entry, "stage", ""))
 
 
 def _numbers(entry: object, within: str = "") -> Iterator[Number]:

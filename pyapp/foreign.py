@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
 
-from pyapp.report import ParityEntry, RaceEntry, RatioEntry, Report, ReportError, SuiteEntry, parse_report
+from pyapp.breakout.loop import STAGES
+from pyapp.report import LoopEntry, ParityEntry, RaceEntry, RatioEntry, Report, ReportError, SuiteEntry, parse_report
 
 MAX_DEPTH = 16
 """A report nests five deep. In a browser, JSON that nests some thousand deep ends Python, without an exception."""
@@ -64,6 +65,8 @@ def contradictions(report: Report) -> list[str]:
         *(_parity(f"$.parity[{i}]", entry) for i, entry in enumerate(report.parity)),
         *(_race(f"$.race[{i}]", entry) for i, entry in enumerate(report.race)),
         *(_ratio(f"$.ratios[{i}]", entry) for i, entry in enumerate(report.ratios)),
+        _repeated("$.loop", [f"{entry.stage} on {entry.engine}" for entry in report.loop]),
+        *(_loop(f"$.loop[{i}]", entry) for i, entry in enumerate(report.loop)),
     ]
     return [fault for check in checks for fault in check]
 
@@ -117,3 +120,13 @@ def _ratio(place: str, entry: RatioEntry) -> Iterator[str]:
         yield f"some of its numbers are null and some are not @ {place}"
     elif entry.p50 is None and not entry.reason:
         yield f"neither a number nor a reason @ {place}"
+
+
+def _loop(place: str, entry: LoopEntry) -> Iterator[str]:
+    if entry.stage not in STAGES:
+        yield f"stage {entry.stage!r:.60} is none of {', '.join(STAGES)} @ {place}.stage"
+    if entry.p50_ms > entry.p95_ms:
+        yield f"P50 is {entry.p50_ms:g} and P95 {entry.p95_ms:g} @ {place}.p95_ms"
+    for name in ("n", "frames", "missed_frames", "late_decisions"):
+        if getattr(entry, name) < 0:
+            yield f"{getattr(entry, name)} is negative @ {place}.{name}"

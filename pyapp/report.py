@@ -206,8 +206,27 @@ class RatioEntry(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoopEntry(Section):
+    """One stage of the agent's loop on one engine, of `n` decisions while the game was played in the page.
+
+    Stages are those of `pyapp.breakout.loop.STAGES`; *decision* is the whole. `frames` were shown meanwhile, `missed_frames`
+    came too late for their 60th of a second, and `late_decisions` took longer than their four frames are shown. Spells in
+    which the tab was hidden or the game was paused are left out.
+    """
+
+    engine: str
+    stage: str
+    p50_ms: float
+    p95_ms: float
+    n: int
+    frames: int
+    missed_frames: int
+    late_decisions: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
-    """A whole check."""
+    """A whole check; `loop` is empty unless the agent has played."""
 
     schema: str
     settings: Settings
@@ -217,6 +236,7 @@ class Report:
     parity: list[ParityEntry]
     race: list[RaceEntry]
     ratios: list[RatioEntry]
+    loop: list[LoopEntry] = field(default_factory=list)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the report as JSON text (no NaN: such numbers are null)."""

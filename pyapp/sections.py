@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from pyapp.cases import Suite
 from pyapp.engine import Engine, EngineError, EngineFacts, EngineSpec
 from pyapp.parity import Parity
 from pyapp.race import Lane, lane_faults, ratio
+
+if TYPE_CHECKING:
+    from pyapp.breakout.loop import StageSummary
 
 TIMES = ("p50", "p95", "mean", "min", "max")
 
@@ -186,3 +190,25 @@ def ratio_entry(numerator: Lane, denominator: Lane, *, seed: int, hidden: bool) 
         reason=None,
         warnings=warnings,
     )
+
+
+def loop_entries(
+    engine: str, summary: Iterable[StageSummary], *, missed_frames: int, frames: int, late: int, software: bool
+) -> list[r.LoopEntry]:
+    """State what the agent's loop took on one engine; nothing, where it has not decided anything yet."""
+    return [
+        r.LoopEntry(
+            engine=engine,
+            stage=stage.stage,
+            p50_ms=stage.p50_ms,
+            p95_ms=stage.p95_ms,
+            n=stage.n,
+            frames=frames,
+            missed_frames=missed_frames,
+            late_decisions=late,
+            valid=not software,
+            warnings=["the GPU is a software adapter: its time is never compared"] if software else [],
+        )
+        for stage in summary
+        if stage.n
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyapp.report import Adapter, EngineEntry, ParityEntry, RaceEntry, Report
+from pyapp.report import Adapter, EngineEntry, LoopEntry, ParityEntry, RaceEntry, Report
 from pyapp.summary import summarize
 
 
@@ -43,6 +43,14 @@ def report_markdown(report: Report) -> str:
         "",
         *(sentence.text for sentence in summarize(report)),
     ]
+    if report.loop:
+        parts += [
+            "\n## The agent's loop\n",
+            markdown_table(
+                ["engine", "stage", "P50 ms", "P95 ms", "n", "frames", "missed", "late decisions"],
+                [_loop_row(entry) for entry in report.loop],
+            ),
+        ]
     warnings = report_warnings(report)
     if warnings:
         parts += ["\n## Mind\n", *(f"- {warning}" for warning in warnings)]
@@ -105,6 +113,11 @@ def _parity_row(entry: ParityEntry) -> list[str]:
 def _race_row(entry: RaceEntry) -> list[str]:
     times = (entry.p50_ms, entry.p95_ms, entry.mean_ms, entry.min_ms, entry.max_ms)
     return [entry.engine, *map(_milliseconds, times), str(entry.runs), f"{entry.clock_step_ms * 1000:.0f} us"]
+
+
+def _loop_row(entry: LoopEntry) -> list[str]:
+    counts = (entry.n, entry.frames, entry.missed_frames, entry.late_decisions)
+    return [entry.engine, entry.stage, _milliseconds(entry.p50_ms), _milliseconds(entry.p95_ms), *map(str, counts)]
 
 
 def _milliseconds(value: float | None) -> str:

@@ -60,8 +60,8 @@ const verbs = {
 
   /** @param {WireTensors} feeds */
   async run(feeds) {
-    const outputs = await opened().run(feeds);
-    return transfer(outputs, Object.values(outputs).map(({ data }) => /** @type {ArrayBuffer} */ (data.buffer)));
+    const answer = await opened().run(feeds);
+    return transfer(answer, Object.values(answer.outputs).map(({ data }) => /** @type {ArrayBuffer} */ (data.buffer)));
   },
 
   /** @param {WireTensors} feeds @param {number} runs */

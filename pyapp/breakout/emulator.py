@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from pyapp.errors import AppError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class EmulatorError(AppError):
+    """An emulator could not do what it was asked: ``BadRom``, ``AleCrashed`` and others."""
 
 
 class Played(NamedTuple):

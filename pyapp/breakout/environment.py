@@ -128,6 +128,7 @@ class Breakout:
         self._random = np.random.Generator(np.random.PCG64())
         self._stack = FrameStack()
         self._frames = 0
+        self._played = 0
         self._playing = False
         self._load(None)
 
@@ -145,6 +146,16 @@ class Breakout:
     def playing(self) -> bool:
         """Whether a game is running: `step` can be called."""
         return self._playing
+
+    @property
+    def played(self) -> int:
+        """Emulator frames of the last step: `frame_skip`, or fewer where the game ended."""
+        return self._played
+
+    @property
+    def emulator(self) -> Emulator:
+        """What plays."""
+        return self._emulator
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[NDArray[np.uint8], Info]:
         """Start a new game.
@@ -226,6 +237,7 @@ class Breakout:
         if not self._playing:
             raise RuntimeError("no game is running: call reset() first")
         played = self._emulator.play(ALE_ACTIONS[action], min(self._frame_skip, self._max_frames - self._frames))
+        self._played = played.frames
         self._frames += played.frames
         terminated = self._emulator.over
         truncated = not terminated and self._frames >= self._max_frames

@@ -52,7 +52,7 @@ def unseal(body: str, state: bytes, *, parts: int) -> list[bytes]:
 
 
 def _split(content: bytes, parts: int) -> list[bytes]:
-    found = []
+    found: list[bytes] = []
     rest = content
     while rest:
         size = int.from_bytes(rest[:4], "little")

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pyodide.ffi import JsException, JsProxy, to_js
 
-from pyapp.engine import EngineError
+from pyapp.errors import AppError
 
 
 class JsEngine(Protocol):
@@ -20,6 +20,53 @@ class JsEngine(Protocol):
         """End the worker; open calls fail with ``EngineEnded``."""
 
 
+class JsGame(Protocol):
+    """One game of the emulator, `Game` of ``web/ale.js``; arrays are views on its memory, until the next call."""
+
+    lives: int
+    over: bool
+    frame: int
+    episode: int
+    played: int
+
+    def load(self, seed: int) -> None:
+        """Seed the random generator and load the ROM again."""
+
+    def reset(self) -> None:
+        """Start a game."""
+
+    def play(self, action: int, frames: int) -> float:
+        """Play an action of ALE's; return the reward."""
+
+    def look(self) -> None:
+        """Look at the present screen alone."""
+
+    def pooled(self) -> JsProxy:
+        """Return a ``Uint8Array`` of 33,600."""
+
+    def small(self) -> JsProxy:
+        """Return a ``Uint8Array`` of 7,056."""
+
+    def ram(self) -> JsProxy:
+        """Return a ``Uint8Array`` of 128."""
+
+    def save(self, rng: bool, /) -> JsProxy:
+        """Return the state as a ``Uint8Array``."""
+
+    def restore(self, state: JsProxy, rng: bool, /) -> None:
+        """Go back to a state."""
+
+    def close(self) -> None:
+        """Free it."""
+
+
+class JsCartridge(Protocol):
+    """The emulator's module with Breakout's ROM."""
+
+    def open(self, sticky: float, seed: int) -> JsGame:
+        """Start a game that repeats actions with chance `sticky`."""
+
+
 class JsBridge(Protocol):
     """The verbs."""
 
@@ -28,6 +75,9 @@ class JsBridge(Protocol):
 
     def fetch(self, path: str) -> Awaitable[Any]:
         """Fetch a file of the site; a ``Uint8Array``."""
+
+    def cartridge(self) -> Awaitable[JsCartridge]:
+        """Load the emulator and the ROM, once; without a ROM in the site, the page asks the visitor for one."""
 
     def environment(self) -> JsProxy:
         """Describe this browser; a plain object."""
@@ -50,6 +100,6 @@ def to_plain(value: object) -> JsProxy:
     return proxy
 
 
-def from_js_error(error: JsException) -> EngineError:
-    """Turn a rejection with `{name, message, remedy}` into an `EngineError`."""
-    return EngineError(error.name, error.message, getattr(error, "remedy", ""))
+def from_js_error[E: AppError](error: JsException, kind: type[E]) -> E:
+    """Turn an error with `{name, message, remedy}` into one of ours."""
+    return kind(error.name, error.message, getattr(error, "remedy", ""))

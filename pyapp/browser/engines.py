@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pyodide.ffi import JsException
 
 from pyapp.browser.bridge import JsBridge, JsEngine, from_js_error, to_plain
-from pyapp.engine import AdapterFacts, EngineFacts, EngineSpec, NodeProfile, Tensors, TimedBlock
+from pyapp.engine import AdapterFacts, EngineError, EngineFacts, EngineSpec, NodeProfile, Tensors, TimedBlock
 
 OPEN_LIMIT_S = 180.0
 """Opening loads up to 16 MB over the visitor's network."""
@@ -39,8 +39,12 @@ class BrowserEngine:
 
     async def run(self, inputs: Tensors, *, limit_s: float = 60.0) -> dict[str, NDArray[Any]]:
         """Run the model once; see `Engine.run`."""
-        outputs = await _call(self._worker, "run", limit_s, to_wire(inputs))
-        return from_wire(outputs)
+        return (await self.run_timed(inputs, limit_s=limit_s))[0]
+
+    async def run_timed(self, inputs: Tensors, *, limit_s: float = 60.0) -> tuple[dict[str, NDArray[Any]], float]:
+        """Run the model once, timed in the worker; see `Engine.run_timed`."""
+        answer = await _call(self._worker, "run", limit_s, to_wire(inputs))
+        return from_wire(answer["outputs"]), float(answer["compute_ms"])
 
     async def time(self, inputs: Tensors, runs: int, *, limit_s: float = 60.0) -> TimedBlock:
         """Time `runs` runs; see `Engine.time`."""
@@ -102,7 +106,7 @@ async def _call(worker: JsEngine, verb: str, limit_s: float, *args: object) -> A
     try:
         result = await worker.call(verb, limit_s * 1000, to_plain(args))
     except JsException as error:
-        raise from_js_error(error) from None
+        raise from_js_error(error, EngineError) from None
     return result.to_py()
 
 

@@ -7,9 +7,9 @@ import json
 import platform
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,11 @@ from pyodide.code import eval_code_async
 from pyodide.ffi import JsException
 
 import pyapp
+from pyapp.breakout import Breakout, Options
+from pyapp.browser.atari import open_breakout
 from pyapp.browser.bridge import JsBridge, from_js_error
 from pyapp.browser.engines import BrowserEngines
+from pyapp.browser.play import AgentSide
 from pyapp.cases import Suite, load_suite
 from pyapp.check import Check, CheckSettings
 from pyapp.engine import Engine, EngineError, EngineSpec
@@ -48,6 +51,8 @@ class Page:
         The worked example's ONNX file.
     suites : dict of str to Suite
         Its cases: ``states`` and ``stress``.
+    agent : AgentSide
+        The agent's board.
     """
 
     def __init__(self, bridge: JsBridge) -> None:
@@ -56,28 +61,33 @@ class Page:
         self.model = b""
         self.suites: dict[str, Suite] = {}
         self.open_engines = BrowserEngines(bridge)
+        self.agent = AgentSide(bridge, self.open_engines)
         self.namespace: dict[str, Any] = {"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self}
 
     async def load(self) -> None:
         """Fetch the model and its cases; raises `EngineError` where a file cannot be had."""
         paths = [MODEL_PATH, *SUITE_PATHS.values()]
         model, *archives = await asyncio.gather(*map(self._fetch, paths))
-        self.model = model
+        self.model = self.agent.model = model
         self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
         self.namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
-        self.namespace |= {"open_engine": self.open_engine}
+        self.namespace |= {"open_engine": self.open_engine, "open_breakout": self.open_breakout}
 
     async def _fetch(self, path: str) -> bytes:
         try:
             array = await self._bridge.fetch(path)
         except JsException as error:
-            raise from_js_error(error) from None
+            raise from_js_error(error, EngineError) from None
         content: bytes = array.to_bytes()
         return content
 
     async def open_engine(self, name: str, model: bytes | None = None) -> Engine:
         """Open an engine by name, on the worked example's model unless another one is given; close it after use."""
         return await self.open_engines(EngineSpec.parse(name), self.model if model is None else model)
+
+    async def open_breakout(self, **options: Unpack[Options]) -> Breakout:
+        """Open a game of Breakout; the arguments are those of `pyapp.breakout.Breakout`; close it after use."""
+        return await open_breakout(self._bridge, **options)
 
     def check(self, settings: str) -> asyncio.Future[str]:
         """Run a check. It counts as running as soon as this returns, so that a cancel which follows at once finds it.
@@ -99,7 +109,8 @@ class Page:
 
     async def _run(self, settings: str) -> Report:
         wanted = CheckSettings.from_data(json.loads(settings))
-        return await Check(wanted, self.model, list(self.suites.values()), self.open_engines, self, self).run()
+        report = await Check(wanted, self.model, list(self.suites.values()), self.open_engines, self, self).run()
+        return replace(report, loop=self.agent.loop_entries())
 
     async def _answer(self, task: asyncio.Task[Report]) -> str:
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import ale_py
 import numpy as np
 
-from pyapp.breakout.emulator import Played
+from pyapp.breakout.emulator import EmulatorError, Played
 from pyapp.breakout.environment import Breakout
 from pyapp.breakout.preprocess import SCREEN_SHAPE, area_resize, max_pool
 
@@ -34,9 +34,15 @@ class NativeEmulator:
 
     def __init__(self) -> None:
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-        self._ale = ale_py.ALEInterface()
+        self._ale_or_none: ale_py.ALEInterface | None = ale_py.ALEInterface()
         self._before = np.zeros(SCREEN_SHAPE, np.uint8)
         self._pooled = np.zeros(SCREEN_SHAPE, np.uint8)
+
+    @property
+    def _ale(self) -> ale_py.ALEInterface:
+        if self._ale_or_none is None:
+            raise EmulatorError("GameClosed", "this game has been closed", "Open another one.")
+        return self._ale_or_none
 
     def load(self, seed: int | None, repeat_action_probability: float) -> None:
         """Load the ROM of the installed ale_py; see `Emulator.load`."""
@@ -114,7 +120,8 @@ class NativeEmulator:
         self.look()
 
     def close(self) -> None:
-        """Do nothing: Python frees the emulator with its last reference."""
+        """See `Emulator.close`."""
+        self._ale_or_none = None
 
 
 def rom_path() -> Path:

@@ -36,9 +36,16 @@ class NativeEngine:
 
     async def run(self, inputs: Tensors, *, limit_s: float = 60.0) -> dict[str, NDArray[Any]]:
         """Run the model once; see `Engine.run`. `limit_s` is not watched over here."""
+        return (await self.run_timed(inputs, limit_s=limit_s))[0]
+
+    async def run_timed(self, inputs: Tensors, *, limit_s: float = 60.0) -> tuple[dict[str, NDArray[Any]], float]:
+        """Run the model once, timed; see `Engine.run_timed`."""
         session = self._opened()
         names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, _guarded(lambda: session.run(names, dict(inputs))), strict=True))
+        start = time.perf_counter()
+        outputs = _guarded(lambda: session.run(names, dict(inputs)))
+        compute_ms = (time.perf_counter() - start) * 1000
+        return dict(zip(names, outputs, strict=True)), compute_ms
 
     async def time(self, inputs: Tensors, runs: int, *, limit_s: float = 60.0) -> TimedBlock:
         """Time `runs` runs; see `Engine.time`."""

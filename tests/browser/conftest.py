@@ -54,6 +54,11 @@ class InsidePage:
         if left := self._left(before):
             raise InsideError(f"{function} left engines running: {', '.join(left)}")
 
+    def call(self, source: str) -> Any:
+        """Run code in the page's console; returns its last value, which must be a literal."""
+        self._open()
+        return self._call(source)
+
     def close(self) -> None:
         self._stack.close()
 
@@ -110,6 +115,12 @@ PAGE = pytest.StashKey[InsidePage]()
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[PAGE] = InsidePage()
     config.add_cleanup(config.stash[PAGE].close)
+
+
+@pytest.fixture
+def inside(request: pytest.FixtureRequest) -> InsidePage:
+    """The page, for a test that plays on both sides of it."""
+    return request.config.stash[PAGE]
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

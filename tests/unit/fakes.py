@@ -61,8 +61,11 @@ class FakeEngine:
         self._scores, self._ms, self._bad, self._fail_after, self._on_time = scores, ms, bad, fail_after, on_time
 
     async def run(self, inputs: dict[str, np.ndarray], *, limit_s: float = 60.0) -> dict[str, np.ndarray]:
+        return (await self.run_timed(inputs))[0]
+
+    async def run_timed(self, inputs: dict[str, np.ndarray], *, limit_s: float = 60.0) -> tuple[dict[str, np.ndarray], float]:
         await asyncio.sleep(0)
-        return {"q_values": self._scores(inputs["observation"])}
+        return {"q_values": self._scores(inputs["observation"])}, self._ms(0)
 
     async def time(self, inputs: dict[str, np.ndarray], runs: int, *, limit_s: float = 60.0) -> TimedBlock:
         await asyncio.sleep(0)

@@ -1,12 +1,14 @@
+import json
 from dataclasses import replace
 
 import pytest
 
+from pyapp.breakout.loop import STAGES
 from pyapp.foreign import MAX_DEPTH, contradictions, read_foreign
 from pyapp.report import CaseFailure, ReportError
 from tests.unit.test_report_csv import FAILED, REPORT
 
-SUITE, PARITY, RACE, RATIO = REPORT.suites[0], REPORT.parity[0], REPORT.race[0], REPORT.ratios[-1]
+SUITE, PARITY, RACE, RATIO, LOOP = REPORT.suites[0], REPORT.parity[0], REPORT.race[0], REPORT.ratios[-1], REPORT.loop[-1]
 
 
 @pytest.mark.parametrize("report", [REPORT, FAILED], ids=["whole", "failed"])
@@ -33,6 +35,10 @@ def test_our_own_reports_fit(report):
         ({"race": [replace(RACE, blocks=[])]}, "0 of 20 runs @ $.race[0].blocks"),
         ({"race": [replace(RACE, samples_ms=[-1.0, *RACE.samples_ms[1:]])]}, "a negative time @ $.race[0].samples_ms"),
         ({"ratios": [replace(RATIO, low=None)]}, "some of its numbers are null and some are not @ $.ratios[0]"),
+        ({"loop": [LOOP, LOOP]}, "'decision on wasm-1' is there 2 times @ $.loop"),
+        ({"loop": [replace(LOOP, stage="sleep")]}, f"stage 'sleep' is none of {', '.join(STAGES)} @ $.loop[0].stage"),
+        ({"loop": [replace(LOOP, p50_ms=9.0)]}, "P50 is 9 and P95 8.5 @ $.loop[0].p95_ms"),
+        ({"loop": [replace(LOOP, missed_frames=-1)]}, "-1 is negative @ $.loop[0].missed_frames"),
     ],
 )
 def test_a_contradiction_is_named_with_its_place(change, fault):
@@ -66,3 +72,9 @@ def test_a_number_that_json_cannot_say_is_refused():
     text = REPORT.to_json().replace('"cores": 4, "memory_gib": null', '"cores": 4, "memory_gib": 1e999')
     with pytest.raises(ReportError, match="too large"):
         read_foreign(text)
+
+
+def test_a_report_from_before_the_loop_is_still_read():
+    data = json.loads(REPORT.to_json())
+    del data["loop"]
+    assert read_foreign(json.dumps(data)) == replace(REPORT, loop=[])

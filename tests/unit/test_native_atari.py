@@ -4,6 +4,7 @@ import pytest
 pytest.importorskip("ale_py")
 from ale_py import _ale_py
 
+from pyapp.breakout import EmulatorError
 from pyapp.native.atari import NativeBreakout, rom_path
 
 
@@ -260,3 +261,5 @@ def test_an_environment_closes_twice_and_by_with():
     env.close()
     with pytest.raises(RuntimeError, match="reset"):
         env.step(0)
+    with pytest.raises(EmulatorError, match="closed"):
+        env.reset(1)

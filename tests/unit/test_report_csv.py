@@ -6,11 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyapp.breakout.loop import STAGES, StageSummary
 from pyapp.engine import EngineError
 from pyapp.export import COLUMNS, report_csv
+from pyapp.sections import loop_entries
 from tests.unit.test_check import Opener, run_check
 
-REPORT = run_check(Opener(), engines=["wasm-1", "wasm-2"])
+LOOP = loop_entries(
+    "wasm-1",
+    [StageSummary(stage, 1.5 + place, 2.5 + place, 40) for place, stage in enumerate(STAGES)],
+    missed_frames=2,
+    frames=160,
+    late=1,
+    software=False,
+)
+REPORT = replace(run_check(Opener(), engines=["wasm-1", "wasm-2"]), loop=LOOP)
 FAILED = run_check(
     Opener(
         {"wasm-2": {"fail_after": 15}}, {"webgpu-stock": EngineError("NoAdapter", "there is no GPU", "Use another machine.")}
@@ -39,6 +49,14 @@ def named(report, name):
 
 def values(rows, **about):
     return [float(row["value"]) for row in rows if all(row[column] == wanted for column, wanted in about.items())]
+
+
+def test_the_loop_has_a_row_for_every_stage_and_number():
+    rows = [row for row in read(REPORT) if row["section"] == "loop"]
+    assert {row["engine"] for row in rows} == {"wasm-1"}
+    assert [float(row["value"]) for row in rows if row["name"] == "p50_ms"] == [entry.p50_ms for entry in LOOP]
+    assert {row["name"] for row in rows} >= {"p50_ms", "p95_ms", "n", "frames", "missed_frames", "late_decisions"}
+    assert {row["suite"] for row in rows} == set(STAGES)
 
 
 @pytest.mark.parametrize("report", [REPORT, FAILED], ids=["whole", "failed"])
