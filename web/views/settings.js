@@ -4,9 +4,9 @@ import { h } from './dom.js';
 /** @typedef {import('../settings.js').Settings} Settings */
 
 const NUMBERS = /** @type {const} */ ([
-  ['runs', 'Measured runs', 1, 100_000],
-  ['warmup', 'Warm-up runs', 0, 100_000],
-  ['seed', 'Seed', 0, 2 ** 32 - 1],
+  ['runs', 'Measured runs'],
+  ['warmup', 'Warm-up runs'],
+  ['seed', 'Seed'],
 ]);
 
 /** The check's settings as a form; the address follows it, so that it can be shared. */
@@ -20,8 +20,10 @@ export class SettingsView {
     // Engines that the form has no field for stay as the address named them.
     this.#others = settings.engines.filter((name) => !name.startsWith('wasm-') && name !== 'webgpu-stock');
     const form = h('form', { class: 'fields' });
-    for (const [name, label, min, max] of NUMBERS) {
-      form.append(this.#field(name, label, h('input', { type: 'number', min, max, value: settings[name] })));
+    for (const [name, label] of NUMBERS) {
+      // Not type=number: that one turns `many` into an empty text, and then nobody can say what was wrong.
+      const input = h('input', { type: 'text', inputmode: 'numeric', value: settings[name], spellcheck: 'false' });
+      form.append(this.#field(name, label, input));
     }
     const threads = h('input', { type: 'text', value: threadsOf(settings.engines).join(', '), spellcheck: 'false' });
     form.append(this.#field('threads', 'WASM threads', threads, 'counts with commas; N is the best here'));
