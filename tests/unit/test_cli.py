@@ -1,6 +1,11 @@
+import contextlib
+import json
+from dataclasses import replace
+
 import pytest
 
-from pyapp import cli
+from pyapp import chromium, cli
+from tests.unit.test_report_csv import REPORT
 
 
 @pytest.mark.parametrize(
@@ -37,3 +42,29 @@ def test_a_port_that_is_taken_is_told(tmp_path, capsys):
     with cli.SiteServer(tmp_path) as server:
         assert cli.main(["serve", "--dist", str(tmp_path), "--port", str(server.port)]) == 2
     assert str(server.port) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"race": [REPORT.race[0]] * 2}, "'wasm-1' is there 2 times @ $.race"),
+        ({"schema": "pyapp-report/9"}, "pyapp-report/9"),
+    ],
+    ids=["contradicts itself", "version"],
+)
+def test_a_report_that_cannot_be_relied_on_is_no_verdict(change, said, tmp_path, monkeypatch, capsys):
+    """Exit code 1 would say that an engine's answers differ, 0 that they agree."""
+
+    class Page:
+        def check(self, _settings, _progress):
+            return json.loads(replace(REPORT, **change).to_json())
+
+    monkeypatch.setattr(chromium, "open_page", lambda *_: contextlib.nullcontext(Page()))
+    (tmp_path / "index.html").touch()
+    written = tmp_path / "report.json"
+    assert cli.main(["check", "--dist", str(tmp_path), "--json", str(written)]) == 2
+    told = capsys.readouterr()
+    assert said in told.err
+    assert "make build" in told.err
+    assert told.out == ""
+    assert not written.exists()
