@@ -2,14 +2,19 @@
  * The bridge: all of JavaScript that Python sees, as one small set of verbs. Python's half, with the same names, is
  * `pyapp/browser/bridge.py`.
  */
+import { hasLanes, Lane } from './lane.js';
 import { AppError, Peer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').WireError} WireError */
+
+const LANE_LIMIT_MS = 10_000;
 
 /** An engine as Python holds it: a port to its worker. */
 class EngineHandle {
   #peer;
   #end;
+  /** @type {Lane | null} */
+  #lane = null;
 
   /** @param {Peer} peer @param {() => void} end */
   constructor(peer, end) {
@@ -26,8 +31,29 @@ class EngineHandle {
     return this.#peer.call(verb, [limitMs, ...args], buffersOf(args));
   }
 
+  /**
+   * Opens a fast lane to the engine.
+   * @param {string} input its name
+   * @param {number[]} dims float32
+   * @param {number} outputBytes
+   * @returns {Promise<Lane | undefined>} undefined where the browser has none
+   */
+  async lane(input, dims, outputBytes) {
+    if (!hasLanes()) return undefined;
+    const lane = new Lane(dims.reduce((product, size) => product * size, 1) * Float32Array.BYTES_PER_ELEMENT, outputBytes);
+    await this.#peer.call('lane', [LANE_LIMIT_MS, lane.buffer, input, { type: 'float32', dims }]);
+    this.#lane = lane;
+    return lane;
+  }
+
+  /** Fails what is asked and what will be asked: the engine is gone. @param {AppError} error */
+  lose(error) {
+    this.#peer.lose(error);
+    this.#lane?.lose(error);
+  }
+
   end() {
-    this.#peer.lose(new AppError('EngineEnded', 'the engine has been closed', 'Open it again.'));
+    this.lose(new AppError('EngineEnded', 'the engine has been closed', 'Open it again.'));
     this.#end();
   }
 }
@@ -37,8 +63,10 @@ export class Bridge {
   #page;
   #site;
   #siteBase;
-  /** @type {Map<number, Peer>} */
+  /** @type {Map<number, EngineHandle>} */
   #engines = new Map();
+  /** @type {ReturnType<Bridge['cartridge']> | null} */
+  #cartridge = null;
   #hiddenCount = 0;
   #hidden = false;
 
@@ -59,12 +87,12 @@ export class Bridge {
    */
   async start_engine(name) {
     const { id, port } = await this.#page.call('startEngine', [name]);
-    const peer = new Peer(port);
-    this.#engines.set(id, peer);
-    return new EngineHandle(peer, () => {
+    const engine = new EngineHandle(new Peer(port), () => {
       this.#engines.delete(id);
       this.#page.call('endEngine', [id]);
     });
+    this.#engines.set(id, engine);
+    return engine;
   }
 
   /**
@@ -80,6 +108,29 @@ export class Bridge {
       throw new AppError('DownloadFailed', `${path} could not be loaded: the server answered ${response.status}`, 'Is the site complete? Build it again with `make build`.');
     }
     return new Uint8Array(await response.arrayBuffer());
+  }
+
+  /**
+   * The emulator with Breakout's ROM, loaded once.
+   * @returns {Promise<{ale: import('./ale.js').Ale, open: (sticky: number, seed: number) => import('./ale.js').Game}>}
+   */
+  cartridge() {
+    this.#cartridge ??= this.#loadCartridge().catch((error) => {
+      this.#cartridge = null; // so that the next one may try again
+      throw error;
+    });
+    return this.#cartridge;
+  }
+
+  async #loadCartridge() {
+    const [{ loadAle }, wasm, rom] = await Promise.all([import('./ale.js'), this.fetch(this.#site.ale_path), this.#rom()]);
+    const ale = await loadAle(wasm);
+    return { ale, open: (/** @type {number} */ sticky, /** @type {number} */ seed) => ale.open(rom, sticky, seed) };
+  }
+
+  /** @returns {Promise<Uint8Array>} the site's ROM, or the visitor's where the site has none */
+  #rom() {
+    return this.#site.rom_path === null ? this.#page.call('askRom', []) : this.fetch(this.#site.rom_path);
   }
 
   /** What this browser is, as plain data. */

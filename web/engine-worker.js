@@ -7,6 +7,7 @@
 import { loadBuild, pickBuild } from './builds.js';
 import { clockStep } from './clock.js';
 import { adapterFacts, requireAdapter } from './gpu.js';
+import { serveLane } from './lane.js';
 import { listenForProfile } from './profile.js';
 import { StockRunner } from './runners/stock.js';
 import { AppError, Peer, transfer } from './wire.js';
@@ -64,6 +65,21 @@ const verbs = {
     return transfer(answer, Object.values(answer.outputs).map(({ data }) => /** @type {ArrayBuffer} */ (data.buffer)));
   },
 
+  /**
+   * Opens a fast lane, on which runs of one input of this type and shape are asked for without messages.
+   * @param {SharedArrayBuffer} buffer
+   * @param {string} name of the input
+   * @param {{type: 'float32', dims: number[]}} shape
+   */
+  async lane(buffer, name, { type, dims }) {
+    const count = dims.reduce((product, size) => product * size, 1);
+    const run = unwatched(async (/** @type {ArrayBuffer} */ input) => {
+      const { outputs, compute_ms } = await opened().run({ [name]: { type, dims, data: new Float32Array(input) } });
+      return { output: Object.values(outputs)[0].data, compute_ms };
+    });
+    serveLane(buffer, count * Float32Array.BYTES_PER_ELEMENT, run);
+  },
+
   /** @param {WireTensors} feeds @param {number} runs */
   async time(feeds, runs) {
     const timed = await opened().time(feeds, runs);
@@ -91,26 +107,36 @@ async function actualAdapterInfo(ort, asked) {
 }
 
 /**
- * Puts a verb into the queue and reports it to the page's watchdog.
- * @param {string} verb
- * @param {(...args: any[]) => Promise<unknown>} work
+ * Puts work into the queue.
+ * @template {any[]} A
+ * @template T
+ * @param {(...args: A) => Promise<T>} work
  */
-function queued(verb, work) {
-  return (/** @type {number} */ limitMs, /** @type {any[]} */ ...args) => {
-    const result = queue.then(async () => {
-      self.postMessage({ busy: verb, limitMs });
-      try {
-        return await work(...args);
-      } finally {
-        self.postMessage({ busy: null });
-      }
-    });
+function unwatched(work) {
+  return (/** @type {A} */ ...args) => {
+    const result = queue.then(() => work(...args));
     queue = result.then(
       () => {},
       () => {},
     );
     return result;
   };
+}
+
+/**
+ * Puts a verb into the queue and reports it to the page's watchdog.
+ * @param {string} verb
+ * @param {(...args: any[]) => Promise<unknown>} work
+ */
+function queued(verb, work) {
+  return unwatched(async (/** @type {number} */ limitMs, /** @type {any[]} */ ...args) => {
+    self.postMessage({ busy: verb, limitMs });
+    try {
+      return await work(...args);
+    } finally {
+      self.postMessage({ busy: null });
+    }
+  });
 }
 
 self.addEventListener(

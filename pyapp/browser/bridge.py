@@ -10,11 +10,27 @@ from pyodide.ffi import JsException, JsProxy, to_js
 from pyapp.errors import AppError
 
 
+class JsLane(Protocol):
+    """A fast lane to an engine: one input and one output in shared memory, `Lane` of ``web/lane.js``."""
+
+    input: JsProxy
+    output: JsProxy
+    busy: bool
+    failed: bool
+    compute_ms: float
+
+    def ask(self, limit_ms: float, /) -> Awaitable[bool] | bool:
+        """Ask what is in `input`; return whether there was an answer in time."""
+
+
 class JsEngine(Protocol):
     """An engine's worker."""
 
     def call(self, verb: str, limit_ms: float, args: JsProxy) -> Awaitable[Any]:
         """Call a verb of `web/engine-worker.js`; typed arrays in `args` move to the worker."""
+
+    def lane(self, input: str, dims: JsProxy, output_bytes: int, /) -> Awaitable[JsLane | None]:
+        """Open a fast lane for a float32 input of one shape; None where the browser has none."""
 
     def end(self) -> None:
         """End the worker; open calls fail with ``EngineEnded``."""

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 
+from pyapp.browser.engines import open_lane
 from pyapp.engine import EngineError
 
 AT_ONCE_S = 0.5
@@ -143,3 +144,81 @@ async def test_ten_engines_leave_nothing_behind(opened, states):
     for _ in range(10):
         async with opened("wasm-1") as engine:
             await engine.run(states.inputs(0))
+
+
+async def test_the_fast_lane_gives_what_messages_give(opened, states):
+    async with opened("wasm-1") as engine:
+        by_message = [(await engine.run(states.inputs(case)))["q_values"] for case in range(10)]
+        timed = [await engine.run_timed(states.inputs(case)) for case in range(10)]
+        assert engine._lane, "there was no fast lane"
+    for expected, (outputs, compute_ms) in zip(by_message, timed, strict=True):
+        assert (outputs["q_values"] == expected).all(), (outputs, expected)
+        assert outputs["q_values"].shape == (1, 4), outputs
+        assert compute_ms > 0, compute_ms
+    assert len({outputs["q_values"].tobytes() for outputs, _ in timed}) > 1, "every state got the same answer"
+
+
+async def test_questions_at_the_same_time_are_answered_each(opened, states):
+    async with opened("wasm-1") as engine:
+        expected = [(await engine.run(states.inputs(case)))["q_values"] for case in range(6)]
+        await engine.run_timed(states.inputs(0))
+        found = await asyncio.gather(*(engine.run_timed(states.inputs(case)) for case in range(6)))
+    for case, (outputs, _) in enumerate(found):
+        assert (outputs["q_values"] == expected[case]).all(), f"case {case}: {outputs}, expected {expected[case]}"
+
+
+async def test_another_shape_goes_by_message(opened, states):
+    async with opened("wasm-1") as engine:
+        for _ in range(2):
+            await engine.run_timed(states.inputs(0))
+        batch = {"observation": states.observation[:3].astype(np.float32)}
+        outputs, _ = await engine.run_timed(batch)
+        assert outputs["q_values"].shape == (3, 4), outputs
+        single, _ = await engine.run_timed(states.inputs(1))
+    assert np.abs(single["q_values"] - outputs["q_values"][1]).max() < 1e-5, (single, outputs)
+
+
+async def test_an_engine_that_was_ended_says_so_on_the_fast_lane(opened, states):
+    async with opened("wasm-1") as engine:
+        for _ in range(2):
+            await engine.run_timed(states.inputs(0))
+        engine._worker.end()
+        for _ in range(2):
+            error = await error_of(engine.run_timed(states.inputs(0)))
+            assert error.kind == "EngineEnded", error
+
+
+async def test_an_engine_that_is_lost_while_it_answers_says_so(opened, faulty):
+    x = {"x": np.ones(1, np.float32)}
+    async with opened("wasm-1", faulty.endless) as engine:
+        lane = await open_lane(engine._worker, "wasm-1", x, {"y": np.zeros(1, np.float32)})
+        assert lane, "there was no fast lane"
+        asked = asyncio.ensure_future(error_of(lane.run(x, 60.0)))
+        await asyncio.sleep(0.1)
+        assert not asked.done(), "an endless model has answered"
+        engine._worker.end()
+        error = await asyncio.wait_for(asked, AT_ONCE_S)
+        assert error.kind == "EngineEnded", error
+
+
+async def test_a_slow_answer_is_awaited_and_a_late_one_ends_the_engine(opened, states):
+    """WebGPU on the software adapter takes far longer than the asker's thread stands still."""
+    async with opened("webgpu-stock") as engine:
+        expected = (await engine.run(states.inputs(0)))["q_values"]
+        await engine.run_timed(states.inputs(1))
+        ticks = []
+        clock = asyncio.ensure_future(tick(ticks))
+        outputs, compute_ms = await engine.run_timed(states.inputs(0))
+        clock.cancel()
+        assert (outputs["q_values"] == expected).all(), (outputs, expected)
+        assert compute_ms > 4, compute_ms
+        assert ticks, "nothing else could run while the engine did"
+        error = await error_of(engine.run_timed(states.inputs(0), limit_s=0.005))
+    assert error.kind == "EngineTimeout", error
+    assert "webgpu-stock" in error.message, error
+
+
+async def tick(ticks):
+    while True:
+        await asyncio.sleep(0.001)
+        ticks.append(1)
