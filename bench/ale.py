@@ -67,7 +67,7 @@ def main() -> int:
     """Measure, print a table, and return 0 if both bounds are kept."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=20, help="blocks of each side")
-    parser.add_argument("--frames", type=int, default=1500, help="single frames of a block")
+    parser.add_argument("--frames", type=int, default=2000, help="frames of a block")
     parser.add_argument("--decisions", type=int, default=200, help="decisions of a block")
     arguments = parser.parse_args()
     before = load()

@@ -77,7 +77,11 @@ class WasmEmulator:
 
     def reset(self) -> None:
         """See `Emulator.reset`."""
-        self.game.reset()
+        game = self.game
+        try:
+            game.reset()
+        except JsException as error:
+            raise from_js_error(error, EmulatorError) from None
 
     def play(self, action: int, frames: int) -> Played:
         """See `Emulator.play`."""
