@@ -179,7 +179,7 @@ class AgentSide:
 
     def step(self) -> asyncio.Future[str]:
         """Make one decision, if the game is paused; answers as `start` does."""
-        return asyncio.ensure_future(self._answered(self._playing.step()))
+        return asyncio.ensure_future(self._answered(self.runner.step()))
 
     def pause(self) -> None:
         """Hold the game; without one, nothing happens."""
@@ -199,8 +199,8 @@ class AgentSide:
         ValueError
             Any other number.
         """
-        self._attached.js.pace(check_speed(speed))
-        self._attached.js.reset_counts()
+        self.board.js.pace(check_speed(speed))
+        self.board.js.reset_counts()
 
     def loop_section(self) -> str:
         """Return the report's loop section as JSON."""
@@ -210,7 +210,7 @@ class AgentSide:
         """Return the report's loop section, empty where nothing was played."""
         if self._runner is None:
             return []
-        board = self._attached.js
+        board = self.board.js
         loop = self._runner.loop
         adapter = self._engine.facts.adapter if self._engine else None
         return loop_entries(
@@ -224,19 +224,33 @@ class AgentSide:
 
     async def play(self, policy: Policy) -> None:
         """Let any policy play on from the same state."""
-        await self._playing.exchange(policy)
+        await self.runner.exchange(policy)
 
     @property
-    def _attached(self) -> PageBoard:
-        if self._board is None:
-            raise AppError("NoBoard", "the page has given no board yet", "Press Start.")
-        return self._board
+    def runner(self) -> Runner:
+        """Who runs the game.
 
-    @property
-    def _playing(self) -> Runner:
+        Raises
+        ------
+        AppError
+            ``NoGame``: none has been started.
+        """
         if self._runner is None:
             raise AppError("NoGame", "no game has been started", "Press Start.")
         return self._runner
+
+    @property
+    def board(self) -> PageBoard:
+        """Where it is shown.
+
+        Raises
+        ------
+        AppError
+            ``NoBoard``: the page has given none yet.
+        """
+        if self._board is None:
+            raise AppError("NoBoard", "the page has given no board yet", "Press Start.")
+        return self._board
 
     async def _start(self, settings: str) -> None:
         wanted = structure(json.loads(settings), PlaySettings, _bad_settings)
@@ -244,7 +258,7 @@ class AgentSide:
             await self._end()
             self._settings = wanted
             self._tell("opening")
-            board = self._attached
+            board = self.board
             engine = await self._engines(EngineSpec.parse(wanted.engine), self.model)
             try:
                 agent = Agent(engine, epsilon=wanted.epsilon, seed=wanted.seed)
@@ -267,21 +281,21 @@ class AgentSide:
     async def _exchange(self, name: str) -> None:
         spec = EngineSpec.parse(name)
         async with self._busy:
-            runner = self._playing
+            runner = self.runner
             engine = await self._engines(spec, self.model)
             before, self._engine = self._engine, engine
             agent = Agent(engine, epsilon=self._settings.epsilon, seed=self._settings.seed)
             await runner.exchange(agent)
             self._settings = replace(self._settings, engine=name)
-            self._attached.js.reset_counts()
+            self.board.js.reset_counts()
             if before:
                 await before.close()
             self._changed()
 
     async def _restart(self, seed: int | None) -> None:
         async with self._busy:
-            runner = self._playing
-            self._attached.js.clear()
+            runner = self.runner
+            self.board.js.clear()
             self._seconds, self._since = 0.0, time.perf_counter() if runner.state == "playing" else None
             await runner.restart(seed)
             self._changed()
@@ -320,11 +334,11 @@ class AgentSide:
         playing = runner.state == "playing"
         if playing and self._since is None:
             self._since = now
-            self._attached.js.hold(False)
+            self.board.js.hold(False)
         elif not playing and self._since is not None:
             self._seconds += now - self._since
             self._since = None
-            self._attached.js.hold(True)
+            self.board.js.hold(True)
         if not playing or now - self._told >= TOLD_S:
             self._told = now
             self._tell(runner.state)
@@ -351,7 +365,7 @@ class AgentSide:
         self._bridge.emit("agent", json.dumps(told))
 
     def _tell_loop(self, loop: Loop) -> None:
-        board = self._attached.js
+        board = self.board.js
         stages = [
             {"stage": s.stage, "p50_ms": round(s.p50_ms, 4), "p95_ms": round(s.p95_ms, 4), "n": s.n}
             for s in loop.times.summary()
