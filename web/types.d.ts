@@ -66,6 +66,10 @@ export interface Site {
   pyodide_path: string;
   ort_path: string;
   lock_path: string;
+  /** The emulator's module. */
+  ale_path: string;
+  /** The emulator's ROM; null where the site was built without it. */
+  rom_path: string | null;
   files: { path: string; bytes: number; sha256: string }[];
 }
 
