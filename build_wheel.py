@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtools import lock, npm, runtime, site, sources, vendor, wheels
+from buildtools import ale, lock, npm, runtime, site, sources, vendor, wheels
 from buildtools.cache import Cache
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
@@ -30,6 +30,7 @@ class Plan:
 
     root: Path
     fetch: sources.Fetch
+    with_rom: bool
 
     @property
     def progress(self) -> Progress:
@@ -84,6 +85,8 @@ def build_site(plan: Plan, out: Path) -> None:
             runtime.copy_runtime(pyodide, runtime.PYODIDE_FILES, fresh)
             runtime.copy_runtime(ort, runtime.ORT_FILES, fresh, "dist/")
             runtime.compress_runtime(ort, runtime.ORT_COMPRESSED, fresh, "dist/", plan.fetch.cache)
+        with step(f"emulator: {ale.REQUIREMENT}"):
+            ale.add_emulator(plan.root, fresh, plan.fetch, with_rom=plan.with_rom)
         with step("third-party modules"):
             vendor.bundle_vendor(plan.root, fresh, plan.progress)
         with step("checks"):
@@ -97,6 +100,8 @@ def build_site(plan: Plan, out: Path) -> None:
                 "pyodide_path": runtime.runtime_path(pyodide),
                 "ort_path": runtime.runtime_path(ort),
                 "lock_path": LOCK,
+                "ale_path": ale.WASM,
+                "rom_path": ale.ROM if plan.with_rom else None,
             }
             site.write_manifest(fresh, facts)
             site.check_site(fresh)
@@ -112,14 +117,15 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="folder to build (default: dist)")
+    parser.add_argument("--no-rom", action="store_true", help="leave the ROM out; the page then asks its visitor for one")
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands and what they say")
     options = parser.parse_args(arguments)
 
-    progress = Progress(7, verbose=options.verbose)
+    progress = Progress(8, verbose=options.verbose)
     cache = Cache(Path(os.environ.get("PYAPP_CACHE") or ROOT / ".cache"))
     try:
-        build_site(Plan(ROOT, sources.Fetch(cache, options.offline, progress)), options.out)
+        build_site(Plan(ROOT, sources.Fetch(cache, options.offline, progress), not options.no_rom), options.out)
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -56,6 +57,18 @@ class Cache:
             stream.flush()
             self._copy(Path(stream.name), target)
         return target
+
+    def get_made(self, recipe: str, inputs_sha256: str) -> Path | None:
+        """Return the file that `recipe` once made of inputs with this hash, or None; unlike `get_derived`, checked."""
+        note = self.get_derived(recipe, inputs_sha256)
+        sha256 = note.read_text(encoding="ascii", errors="replace") if note else ""
+        return self.get(sha256) if re.fullmatch("[0-9a-f]{64}", sha256) else None
+
+    def put_made(self, recipe: str, inputs_sha256: str, path: Path) -> Path:
+        """Keep a copy of the file that `recipe` made of inputs with this hash; return its place."""
+        kept = self.put(path)
+        self.put_derived(recipe, inputs_sha256, sha256_of(kept).encode())
+        return kept
 
     def _copy(self, source: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)

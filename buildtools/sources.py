@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from buildtools.errors import BuildError
 from buildtools.lock import check_hash
-from buildtools.tools import run_tool
+from buildtools.tools import require_module, run_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -163,6 +163,48 @@ def site_wheels(requirements: Path, fetch: Fetch) -> list[Path]:
                 fetch.cache.put(path)
         found = _cached(wanted, fetch.cache)
     return list(found.values())
+
+
+def source_archive(requirement: str, sha256: str, backend: str, fetch: Fetch) -> Path:
+    """Return a package's source archive, fetched where the cache lacks it.
+
+    Parameters
+    ----------
+    requirement
+        Name and pinned version.
+    sha256
+        The archive's hash; no other is accepted.
+    backend
+        The module that builds the package. pip insists on asking it for metadata; were it not installed here, pip
+        would install all that the package is built with first, which takes a minute and a half.
+    fetch
+        How to get it.
+
+    Raises
+    ------
+    BuildError
+        It cannot be had, or has a wrong hash.
+    """
+    if found := fetch.cache.get(sha256):
+        return found
+    if fetch.offline:
+        raise _not_cached([f"the source of {requirement}"], fetch.cache)
+    require_module(backend)
+    with tempfile.TemporaryDirectory() as folder:
+        pin = Path(folder, "requirement.txt")
+        pin.write_text(f"{requirement} --hash=sha256:{sha256}\n", encoding="utf-8")
+        as_source = ["--no-binary", requirement.partition("==")[0], "--no-build-isolation", "--require-hashes"]
+        run_tool(
+            [*_PIP_DOWNLOAD, *as_source, "--dest", folder, "--requirement", pin],
+            task=f"fetching the source of {requirement} (sha256 {sha256})",
+            remedy=NETWORK_REMEDY,
+            progress=fetch.progress,
+        )
+        for path in Path(folder).glob("*.tar.gz"):
+            fetch.cache.put(path)
+    if found := fetch.cache.get(sha256):
+        return found
+    raise BuildError(f"what pip fetched for {requirement} has not the sha256 {sha256}", NETWORK_REMEDY)
 
 
 _PIP_DOWNLOAD = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--retries", "1", "--timeout", "30"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from buildtools.errors import BuildError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from buildtools.progress import Progress
 
@@ -24,7 +24,15 @@ INSTALL_REMEDY = "run `make build`, which installs requirements/run.txt into .ve
 SOURCE_DATE_EPOCH = 1767225600
 
 
-def run_tool(command: Sequence[str | Path], *, task: str, remedy: str, progress: Progress) -> None:
+def run_tool(
+    command: Sequence[str | Path],
+    *,
+    task: str,
+    remedy: str,
+    progress: Progress,
+    folder: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> None:
     """Run a program and keep its output for the error message.
 
     Parameters
@@ -37,6 +45,10 @@ def run_tool(command: Sequence[str | Path], *, task: str, remedy: str, progress:
         What to do when it fails.
     progress
         Shows the command and its output to those who asked for details.
+    folder
+        Where it runs; here unless told otherwise.
+    variables
+        Added to the environment.
 
     Raises
     ------
@@ -46,9 +58,9 @@ def run_tool(command: Sequence[str | Path], *, task: str, remedy: str, progress:
     words = [str(word) for word in command]
     progress.detail("$ " + " ".join(words))
     # The hash seed decides the order of sets in byte code, and so the bytes of a wheel.
-    environment = os.environ | {"SOURCE_DATE_EPOCH": str(SOURCE_DATE_EPOCH), "PYTHONHASHSEED": "0"}
+    environment = os.environ | {"SOURCE_DATE_EPOCH": str(SOURCE_DATE_EPOCH), "PYTHONHASHSEED": "0"} | dict(variables or {})
     try:
-        done = subprocess.run(words, env=environment, text=True, capture_output=True, check=False)
+        done = subprocess.run(words, cwd=folder, env=environment, text=True, capture_output=True, check=False)
     except OSError as error:
         raise BuildError(f"{task} failed: {words[0]}: {error.strerror}", remedy) from error
     for line in (done.stdout + done.stderr).splitlines():
@@ -83,6 +95,10 @@ def _reason(output: str) -> str:
     marked = [line for line in lines if "[ERROR]" in line]
     if marked:
         return marked[0].partition("[ERROR]")[2].strip()
+    # A compiler's first error brings on the others, and a count comes last.
+    located = [line for line in lines if re.search(r"\w: (fatal )?error: ", line)]
+    if located:
+        return located[0]
     # A wrapper's own "ERROR" comes last and says less than the exception that it wraps.
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
     errors = [line for line in lines if line.lower().startswith("error")]
