@@ -15,6 +15,8 @@ export class Results {
   #answers;
   #race = new FasterView(byId('faster'));
   #meaning = new MeaningView(byId('meaning'));
+  /** Counts the reports that were begun: what Python says late of an earlier one is dropped. */
+  #generation = 0;
 
   /** @param {PythonHost} python */
   constructor(python) {
@@ -23,6 +25,7 @@ export class Results {
   }
 
   clear() {
+    this.#generation++;
     for (const view of [this.#engines, this.#answers, this.#race, this.#meaning]) view.clear();
   }
 
@@ -47,9 +50,11 @@ export class Results {
 
   /** Draws what takes time to draw, and says what it means. @param {any} report null where a check did not end */
   async finish(report) {
+    const generation = this.#generation;
     await this.#race.finish();
-    if (!report) return;
+    if (!report || generation !== this.#generation) return;
     const sentences = await this.#python.summarize(report);
+    if (generation !== this.#generation) return;
     this.#race.say(sentences.filter(({ topic }) => topic === 'ratio'));
     this.#meaning.show(sentences.filter(({ topic }) => topic !== 'ratio'));
   }

@@ -125,6 +125,29 @@ def test_what_it_means_is_said_in_sentences(page, report):
     assert "wasm-2 takes" in page.text("#faster .sentence.ratio:last-of-type")
 
 
+def test_what_is_said_late_of_an_earlier_report_is_dropped(page, report):
+    said = page.page.run(
+        """
+        const { Results } = await import(new URL('results.js', document.baseURI));
+        const told = Promise.withResolvers(), asked = Promise.withResolvers();
+        const python = { picture: async () => new Uint8Array(7056), summarize: () => (asked.resolve(), told.promise) };
+        const results = new Results(python);
+        const late = results.show(argument);
+        await asked.promise;
+        results.clear(); // a newer check has begun
+        for (const lane of argument.race) results.add('race', lane);
+        told.resolve(['answers', 'ratio'].map((topic) => ({ topic, tone: 'plain', text: 'too late' })));
+        await late;
+        const said = ['meaning', 'faster'].map((id) => document.getElementById(id).textContent).join();
+        python.summarize = async () => [{ topic: 'answers', tone: 'good', text: 'in time' }];
+        await results.show(argument);
+        return [said.includes('too late'), document.getElementById('meaning').textContent];
+        """,
+        report,
+    )
+    assert said == [False, "in time"]
+
+
 def test_every_control_can_be_reached_and_worked_by_keyboard(page, report):
     """From the top of the page with Tab alone: each control that can be seen gets the focus, in the page's order."""
     page.driver.execute_script("document.body.tabIndex = -1; document.body.focus()")
