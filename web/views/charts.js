@@ -1,8 +1,16 @@
 /** Charts of timings. Observable Plot is loaded with the first one, so that it costs the boot nothing. */
+import { shorten, timeAxis } from './axis.js';
 
 /** @typedef {{engine: string, samples_ms: number[], p50_ms: number, p95_ms: number, blocks: number[]}} Lane */
 
-const HEIGHT = { distribution: 260, histogram: 90, order: 110 };
+const HEIGHT = { distribution: 260, histogram: 90, order: 110, axis: 40 };
+const MARGIN = { left: 52, right: 20 };
+// Ticks' texts are given: with only a format, a logarithmic axis leaves out what it thinks is too much.
+
+/** Above each row, for its engine's name. */
+const NAME_HEIGHT = 20;
+const NAME_FONT = '600 12px system-ui, sans-serif';
+const BINS = 60;
 
 /**
  * How many runs took at most so long: every engine on one axis, with P50 and P95 marked.
@@ -19,16 +27,16 @@ export async function cumulative(lanes, width) {
     { engine, ms: p50_ms, share: 0.5, label: 'P50' },
     { engine, ms: p95_ms, share: 0.95, label: 'P95' },
   ]);
+  const { type, domain, ticks, label } = timeAxis(times(lanes), inner(width));
   return plain(
     plot({
       ...common(lanes, width),
-      marginRight: 20,
       height: HEIGHT.distribution,
-      x: { type: 'log', label: 'time of one run, ms (log)' },
+      x: { type, domain, label: `time of one run, ${label}` },
       y: { domain: [0, 1], label: 'share of runs that took at most this long' },
       marks: [
         gridY(),
-        axisX({ ticks: Math.max(3, width / 90), tickFormat: (/** @type {number} */ ms) => String(ms) }),
+        axisX(ticks, { text: String }),
         axisY({ tickFormat: '.0%' }),
         ruleX(marks, { x: 'ms', stroke: 'engine', strokeDasharray: '2 4', strokeOpacity: 0.5 }),
         line(steps, { x: 'ms', y: 'share', stroke: 'engine', curve: 'step-after', strokeWidth: 2 }),
@@ -45,26 +53,27 @@ export async function cumulative(lanes, width) {
  * @param {number} width
  */
 export async function histogram(lanes, width) {
-  const { axisX, binX, plot, rectY, ruleX, ruleY } = await import('../vendor/plot.js');
+  const { axisX, binX, plot, rectY, ruleX, ruleY, text } = await import('../vendor/plot.js');
   const samples = lanes.flatMap(({ engine, samples_ms }) => samples_ms.map((ms) => ({ engine, ms })));
-  const all = samples.map(({ ms }) => ms);
-  const [low, high] = [Math.min(...all) * 0.98, Math.max(...all) * 1.02];
-  const thresholds = Array.from({ length: 61 }, (_, i) => low * (high / low) ** (i / 60));
+  const { type, domain, ticks, label } = timeAxis(times(lanes), inner(width));
+  const [low, high] = domain;
+  const place = (/** @type {number} */ share) => (type === 'log' ? low * (high / low) ** share : low + (high - low) * share);
+  const thresholds = Array.from({ length: BINS + 1 }, (_, i) => place(i / BINS));
   /** @type {any} the types of binX forget the facets */
   const bins = { x: { value: 'ms', thresholds }, fy: 'engine', fill: 'engine' };
   const marks = lanes.flatMap(({ engine, p50_ms, p95_ms }) => [p50_ms, p95_ms].map((ms) => ({ engine, ms })));
   return plain(
     plot({
       ...common(lanes, width),
-      height: HEIGHT.histogram * lanes.length + 50,
-      x: { type: 'log', label: 'time of one run, ms (log); the lines are P50 and P95', domain: [low, high] },
-      y: { axis: null },
-      fy: { label: null, axis: 'right', domain: lanes.map(({ engine }) => engine) },
+      ...rows(lanes, HEIGHT.histogram),
+      x: { type, domain, label: `time of one run, ${label}; the lines are P50 and P95` },
+      y: { axis: null, insetTop: NAME_HEIGHT },
       marks: [
-        axisX({ ticks: Math.max(3, width / 90), tickFormat: (/** @type {number} */ ms) => String(ms) }),
+        axisX(ticks, { text: String }),
         rectY(samples, binX({ y: 'count' }, bins)),
-        ruleX(marks, { x: 'ms', fy: 'engine', stroke: 'currentColor', strokeDasharray: '2 3' }),
+        ruleX(marks, { x: 'ms', fy: 'engine', stroke: 'currentColor', strokeDasharray: '2 3', insetTop: NAME_HEIGHT }),
         ruleY([0]),
+        text(lanes, names(width)),
       ],
     }),
     'How often a run took so long, by engine',
@@ -77,27 +86,38 @@ export async function histogram(lanes, width) {
  * @param {number} width
  */
 export async function inOrder(lanes, width) {
-  const { axisY, dot, plot, ruleX } = await import('../vendor/plot.js');
+  const { axisY, dot, plot, ruleX, text } = await import('../vendor/plot.js');
   const samples = lanes.flatMap(({ engine, samples_ms }) => samples_ms.map((ms, run) => ({ engine, ms, run: run + 1 })));
   const rounds = lanes.flatMap(({ engine, blocks }) => {
     let run = 0.5;
     return blocks.slice(0, -1).map((length) => ({ engine, run: (run += length) }));
   });
+  const { type, domain, ticks, label } = timeAxis(times(lanes), 0);
   return plain(
     plot({
       ...common(lanes, width),
-      height: HEIGHT.order * lanes.length + 50,
-      x: { label: 'run' },
-      y: { type: 'log', label: 'ms (log)' },
-      fy: { label: null, domain: lanes.map(({ engine }) => engine) },
+      ...rows(lanes, HEIGHT.order),
+      x: { label: 'run', domain: [0.5, Math.max(...lanes.map(({ samples_ms }) => samples_ms.length)) + 0.5] },
+      y: { type, domain, label, insetTop: NAME_HEIGHT },
       marks: [
-        axisY({ ticks: 3, tickFormat: (/** @type {number} */ ms) => String(ms) }),
-        ruleX(rounds, { x: 'run', fy: 'engine', strokeOpacity: 0.15 }),
+        axisY(ticks, { text: String }),
+        ruleX(rounds, { x: 'run', fy: 'engine', strokeOpacity: 0.15, insetTop: NAME_HEIGHT }),
         dot(samples, { x: 'run', y: 'ms', fy: 'engine', fill: 'engine', r: 2 }),
+        text(lanes, names(width)),
       ],
     }),
     'Every run in order, by engine',
   );
+}
+
+/** @param {Lane[]} lanes @returns {number[]} all that must be on the axis */
+function times(lanes) {
+  return lanes.flatMap(({ samples_ms, p50_ms, p95_ms }) => [...samples_ms, p50_ms, p95_ms]);
+}
+
+/** @param {number} width @returns {number} without the margins */
+function inner(width) {
+  return width - MARGIN.left - MARGIN.right;
 }
 
 /** @param {Lane[]} lanes @param {number} width */
@@ -105,10 +125,31 @@ function common(lanes, width) {
   const engines = lanes.map(({ engine }) => engine);
   return {
     width,
-    marginLeft: 52,
-    marginRight: Math.min(120, 24 + 7 * Math.max(...engines.map((name) => Math.min(name.length, 14)))),
+    marginLeft: MARGIN.left,
+    marginRight: MARGIN.right,
+    marginBottom: HEIGHT.axis,
     color: { domain: engines, range: engines.map((_, i) => `var(--engine-${i % 6})`) },
   };
+}
+
+/** One row for each engine, in their order. @param {Lane[]} lanes @param {number} height of a row */
+function rows(lanes, height) {
+  return { height: height * lanes.length + HEIGHT.axis + 20, fy: { axis: /** @type {null} */ (null), domain: lanes.map(({ engine }) => engine) } };
+}
+
+/** Each row's engine above it; a name that is too long is whole in its title. @param {number} width */
+function names(width) {
+  /** @type {any} the types of text know less than it does */
+  const options = {
+    fy: 'engine',
+    text: (/** @type {Lane} */ { engine }) => shorten(engine, inner(width), NAME_FONT),
+    title: 'engine',
+    fill: 'engine',
+    frameAnchor: 'top-left',
+    fontSize: 12,
+    fontWeight: 600,
+  };
+  return options;
 }
 
 /**
