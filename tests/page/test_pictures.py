@@ -30,12 +30,15 @@ def take_picture(visit, name: str) -> None:
 
 
 def overflow(visit) -> dict:
-    """Return the document's widths, and the elements that stick out of it."""
+    """Return the document's widths, the elements that stick out of their card (or of the page), and those cut off below."""
     return visit.driver.execute_script("""
         const { scrollWidth, clientWidth } = document.documentElement;
+        const edgeOf = (element) => element.closest('.card')?.getBoundingClientRect().right ?? clientWidth;
         const out = [...document.querySelectorAll('body *')].filter((element) =>
-            !element.closest('.scroll, .log, .skip') && element.getBoundingClientRect().right > clientWidth + 1);
-        return { scrollWidth, clientWidth, out: out.map((element) => element.outerHTML.slice(0, 80)) };
+            !element.closest('.scroll > *, .log, .skip') && element.getBoundingClientRect().right > edgeOf(element) + 1);
+        const cut = [...document.querySelectorAll('.film')].filter((film) => film.scrollHeight > film.clientHeight + 1);
+        const shown = (elements) => elements.map((element) => element.outerHTML.slice(0, 80));
+        return { scrollWidth, clientWidth, out: shown(out), cut: shown(cut) };
     """)
 
 
@@ -52,7 +55,7 @@ def assert_fits(visit, name: str) -> None:
             found = overflow(visit)
             assert found["clientWidth"] == pytest.approx(width, abs=20)
             assert found["scrollWidth"] <= found["clientWidth"], f"{name} at {width}: {found}"
-            assert found["out"] == [], f"{name} at {width}"
+            assert (found["out"], found["cut"]) == ([], []), f"{name} at {width}"
             seen.add(background(visit))
     assert len(seen) == 2, f"light and dark look the same: {seen}"
 

@@ -100,7 +100,7 @@ export class FasterView {
     if (!lanes.length) return;
     this.#results.replaceChildren(
       table('Time of one run', ['', 'P50', 'P95', 'mean', 'min', 'max', 'n', 'outliers', 'clock step'], lanes.map(row)),
-      ...lanes.filter(({ warnings }) => warnings.length).map(trouble),
+      ...trouble(lanes),
     );
   }
 }
@@ -120,9 +120,10 @@ function row(lane) {
   ];
 }
 
-/** @param {any} lane */
-function trouble(lane) {
-  return warningList(lane.warnings.map((/** @type {string} */ text) => `${lane.engine}: ${text}`));
+/** @param {any[]} lanes @returns {Node[]} a list of all their warnings, if there are any */
+function trouble(lanes) {
+  const warnings = lanes.flatMap(({ engine, warnings }) => warnings.map((/** @type {string} */ text) => `${engine}: ${text}`));
+  return warnings.length ? [warningList(warnings)] : [];
 }
 
 /** @param {any[]} lanes */

@@ -33,7 +33,7 @@ function card(engine) {
   if (actual) {
     const rows = ['provider', 'build', 'runner', 'threads'].map((key) => row(key, String(requested[key]), String(actual[key])));
     rows.push(['adapter', '', describeAdapter(actual.adapter)]);
-    rows.push(['nodes run by', '', Object.entries(actual.nodes).map(([provider, count]) => `${provider}: ${count}`).join(', ') || 'not known']);
+    rows.push(['nodes run by', '', describeNodes(actual.nodes)]);
     rows.push(['created in', '', milliseconds(engine.create_ms)], ['first run', '', milliseconds(engine.first_run_ms)]);
     article.append(table(`What ran as ${name}`, ['', 'requested', 'actual'], rows));
   }
@@ -54,6 +54,12 @@ function card(engine) {
 function row(key, requested, actual) {
   const differs = requested !== actual && requested !== 'auto';
   return [key, requested, differs ? h('mark', {}, actual) : actual];
+}
+
+/** @param {Record<string, number>} nodes of each provider, which onnxruntime calls `CPUExecutionProvider` and the like */
+function describeNodes(nodes) {
+  const parts = Object.entries(nodes).map(([provider, count]) => `${provider.replace(/ExecutionProvider$/, '')}: ${count}`);
+  return parts.join(', ') || 'not known';
 }
 
 /** @param {any} adapter */
