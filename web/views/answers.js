@@ -1,5 +1,6 @@
 import { h, scientific, table, warningList } from './dom.js';
-import { StateWalk } from './state-walk.js';
+import { disagreements } from './on-paper.js';
+import { ACTIONS, StateWalk } from './state-walk.js';
 
 /** Every engine's answers against Python's, and a walk through the states. */
 export class AnswersView {
@@ -7,6 +8,9 @@ export class AnswersView {
   #walk;
   #summary = h('div');
   #warnings = h('div');
+  #paper = h('div', { class: 'paper' });
+  /** @type {any[]} */
+  #suites = [];
   /** @type {any[]} */
   #entries = [];
 
@@ -20,15 +24,18 @@ export class AnswersView {
   }
 
   clear() {
+    this.#suites = [];
     this.#entries = [];
     this.#walk.clear();
+    this.#paper.replaceChildren();
     this.#summary.replaceChildren();
     this.#warnings.replaceChildren();
-    this.#root.replaceChildren(this.#summary, this.#warnings, this.#walk.element);
+    this.#root.replaceChildren(this.#summary, this.#warnings, this.#walk.element, this.#paper);
   }
 
   /** @param {any} suite a `SuiteEntry` of the report */
   addSuite(suite) {
+    this.#suites.push(suite);
     this.#walk.addSuite(suite);
   }
 
@@ -37,9 +44,10 @@ export class AnswersView {
     this.#entries.push(entry);
     const columns = ['', 'actions agree', 'max |ΔQ|', 'mean |ΔQ|', 'smallest margin', 'could flip'];
     this.#summary.replaceChildren(table("Engines' answers against Python's", columns, this.#entries.map(row)));
-    const troubled = this.#entries.filter(({ warnings }) => warnings.length);
-    this.#warnings.replaceChildren(...troubled.map(trouble));
+    const failed = this.#entries.filter(({ passed }) => !passed);
+    this.#warnings.replaceChildren(...trouble(failed, 'failed'), ...trouble(this.#entries.filter(({ passed }) => passed)));
     this.#walk.addAnswers(entry);
+    this.#paper.replaceChildren(...disagreements(this.#suites, this.#entries, ACTIONS));
   }
 }
 
@@ -55,9 +63,11 @@ function row(parity) {
   ];
 }
 
-/** @param {any} parity */
-function trouble(parity) {
-  const list = warningList(parity.warnings.map((/** @type {string} */ text) => `${parity.suite} on ${parity.engine}: ${text}`));
-  if (!parity.passed) list.classList.add('failed');
-  return list;
+/** @param {any[]} entries @param {string[]} classes @returns {Node[]} a list of all their warnings, if there are any */
+function trouble(entries, ...classes) {
+  const warnings = entries.flatMap(({ suite, engine, warnings }) => warnings.map((/** @type {string} */ text) => `${suite} on ${engine}: ${text}`));
+  if (!warnings.length) return [];
+  const list = warningList(warnings);
+  list.classList.add(...classes);
+  return [list];
 }

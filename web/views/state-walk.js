@@ -1,7 +1,7 @@
 import { drawGrey } from './compared.js';
 import { h, scientific, table } from './dom.js';
 
-const ACTIONS = ['NOOP', 'FIRE', 'RIGHT', 'LEFT'];
+export const ACTIONS = ['NOOP', 'FIRE', 'RIGHT', 'LEFT'];
 
 /** @type {Record<string, string>} */
 const ORDERS = { all: 'all states', margin: 'smallest margins first', disagree: 'disagreements only' };
@@ -24,6 +24,7 @@ export class StateWalk {
   #canvas = h('canvas', { width: 84, height: 84, role: 'img' });
   #caption = h('p', { class: 'where', 'aria-live': 'polite' });
   #values = h('div', { class: 'values' });
+  #onPaper = h('p', { class: 'paper note' });
   #nothing = h('p', { class: 'empty' });
   #body;
   element;
@@ -43,7 +44,7 @@ export class StateWalk {
       h('label', {}, 'Show ', this.#order),
       h('span', { class: 'steps' }, this.#back, this.#slider, this.#on),
     );
-    this.#body = h('div', { class: 'state' }, this.#canvas, h('div', {}, this.#caption, this.#values));
+    this.#body = h('div', { class: 'state' }, this.#canvas, h('div', {}, this.#caption, this.#values, this.#onPaper));
     this.element = h('section', { class: 'walk', 'aria-label': 'Walk through the states', hidden: true }, h('h3', {}, 'State by state'), controls, this.#nothing, this.#body);
   }
 
@@ -105,6 +106,7 @@ export class StateWalk {
     const label = `state ${index} of ${suite.suite}`;
     this.#slider.setAttribute('aria-valuetext', label);
     this.#caption.textContent = `${label} (${this.#position + 1} of ${this.#states.length}), margin ${scientific(suite.margin[index])}`;
+    this.#onPaper.textContent = `This is state ${this.#position + 1} of ${this.#states.length}; the page shows each of them.`;
     const rows = [pythonRow(suite, index), ...this.#asked.filter(({ cases }) => index < cases).map((entry) => engineRow(entry, suite, index))];
     this.#values.replaceChildren(table(`Q-values of ${label}`, ['', ...ACTIONS, 'chosen', '|ΔQ|'], rows));
     this.#draw(suite.suite, index, label);
