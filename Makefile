@@ -7,7 +7,9 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE := pyapp buildtools build_wheel.py
+# bench/inside is typed by nobody: its names come from the page's console.
+BENCH := $(filter-out bench/common.py,$(sort $(wildcard bench/*.py)))
+CODE := pyapp buildtools build_wheel.py fixtures/make.py bench/common.py $(BENCH)
 UV ?= uv
 
 # python3 first: pyenv reads .python-version. A pyenv without 3.12 has a python3 that fails, hence the call.
@@ -63,6 +65,18 @@ chromium:
 	echo "installing chromium and chromium-driver (apt)"; \
 	$$sudo apt-get update -qq; \
 	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null
+
+.PHONY: bench
+bench: .venv/.test-stamp chromium ## Every benchmark, one after the other, and their last lines together; needs dist/
+	@output=$$(mktemp); trap 'rm -f "$$output"' EXIT; lines=(); failed=0; \
+	for script in $(BENCH); do \
+		echo "== $$script"; \
+		PYTHONUNBUFFERED=1 $(BIN)/python "$$script" | tee "$$output" || failed=1; \
+		line=$$(tail -n 1 "$$output"); \
+		if [[ $$line != \{* ]]; then line="$$script ended without a result"; fi; \
+		lines+=("$$line"); \
+	done; \
+	echo "== all"; printf '%s\n' "$${lines[@]}"; exit $$failed
 
 .PHONY: fixtures
 fixtures: .venv/.test-stamp ## Make the states and Python's answers again, from the committed model

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
+import math
 import os
 import platform
 import shutil
@@ -58,7 +59,7 @@ class Overlay:
 
     def path(self, fact: str) -> str:
         """Return the address, on this origin, of a folder or file that the manifest names."""
-        return "/" + self.facts[fact]
+        return f"/{self.facts[fact]}"
 
 
 @contextlib.contextmanager
@@ -116,6 +117,7 @@ def finish(name: str, *, ratio: float, bound: float, n: int, condition: bool = T
         What else a reader has to know; follows the fields that every benchmark has.
     """
     ok = bool(ratio <= bound and condition)
-    line = {"name": name, "ratio": round(ratio, 4), "bound": bound, "ok": ok, "n": n, "machine": machine()}
+    found = round(ratio, 4) if math.isfinite(ratio) else None  # JSON has no NaN
+    line = {"name": name, "ratio": found, "bound": bound, "ok": ok, "n": n, "machine": machine()}
     print(json.dumps(line | facts))
     return 0 if ok else 1
