@@ -196,8 +196,8 @@ def source_archive(requirement: str, sha256: str, backend: str, fetch: Fetch) ->
         as_source = ["--no-binary", requirement.partition("==")[0], "--no-build-isolation", "--require-hashes"]
         run_tool(
             [*_PIP_DOWNLOAD, *as_source, "--dest", folder, "--requirement", pin],
-            task=f"fetching the source of {requirement} (sha256 {sha256})",
-            remedy=NETWORK_REMEDY,
+            task=f"fetching the source of {requirement}",
+            remedy=f"{NETWORK_REMEDY}; where it is the hashes, what was fetched is not the pinned release",
             progress=fetch.progress,
         )
         for path in Path(folder).glob("*.tar.gz"):
