@@ -140,7 +140,7 @@ class _Zig:
         """Return the module."""
         units = _units(self._work)
         (self._work / "objects").mkdir()
-        self._fetch.progress.note(f"compiling {len(units)} files, about a minute on two cores, once")
+        self._fetch.progress.note(f"compiling {len(units)} files and the C++ library: about a minute on two idle cores, once")
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             # Linking anything makes zig compile libc++, on one core: it goes first, beside our files.
             jobs = [pool.submit(self._warm), *(pool.submit(self._object, index, unit) for index, unit in enumerate(units))]
@@ -148,7 +148,7 @@ class _Zig:
                 for done, job in enumerate(as_completed(jobs), 1):
                     job.result()
                     if done % _FILES_PER_NOTE == 0 or done == len(jobs):
-                        self._fetch.progress.note(f"{done} of {len(jobs)} done")
+                        self._fetch.progress.note(f"{done} of {len(jobs)} compiled")
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise

@@ -21,7 +21,7 @@ class Game {
   bool load(int32_t seed);
   void reset();
 
-  // Plays `action` for `frames` frames, or until the frame in which the game is over. The grey screens of the last two of the frames that
+  // Plays `action` for `frames` frames, or until the game is over. The grey screens of the last two of the frames that
   // were wanted are kept and pooled. The frame that ends a game is not looked at: what was seen before stays. That is
   // what AtariVectorEnv of ale_py does, in which the model was trained.
   void play(ale::Action action, int32_t frames);

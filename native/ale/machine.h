@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The console with Breakout in it: ALE's OSystem and StellaEnvironment, put together as ALEInterface::loadROM does it, but
-// without its file checks and its calls of exit().
+// The console with Breakout in it: ALE's OSystem and StellaEnvironment, put together as ALEInterface::loadROM does it,
+// but without its file checks and its calls of exit().
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Saved states in an envelope. ALE reads a state without checking it, and throws at the first surprise, which here is a
-// trap: so nothing may reach it that did not come from it. The envelope has the same size for every state of a kind, though
-// the random generator's is text, whose length varies.
+// Saved states in an envelope. ALE reads a state without checking it, and throws at the first surprise, which here is
+// a trap: so nothing may reach it that did not come from it. The envelope has the same size for every state of a kind,
+// though the random generator's is text, whose length varies.
 
 #pragma once
 
