@@ -30,15 +30,22 @@ def take_picture(visit, name: str) -> None:
 
 
 def overflow(visit) -> dict:
-    """Return the document's widths, the elements that stick out of their card (or of the page), and those cut off below."""
+    """Return the document's widths, what sticks out of its card or the page, what is cut off below, words in two lines."""
     return visit.driver.execute_script("""
         const { scrollWidth, clientWidth } = document.documentElement;
         const edgeOf = (element) => element.closest('.card')?.getBoundingClientRect().right ?? clientWidth;
         const out = [...document.querySelectorAll('body *')].filter((element) =>
             !element.closest('.scroll > *, .log, .skip') && element.getBoundingClientRect().right > edgeOf(element) + 1);
         const cut = [...document.querySelectorAll('.film')].filter((film) => film.scrollHeight > film.clientHeight + 1);
+        const lines = (cell) => {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+        };
+        const words = [...document.querySelectorAll('.engine td')].filter((cell) => /^\\S+$/.test(cell.textContent));
+        const broken = words.filter((cell) => lines(cell) > 1);
         const shown = (elements) => elements.map((element) => element.outerHTML.slice(0, 80));
-        return { scrollWidth, clientWidth, out: shown(out), cut: shown(cut) };
+        return { scrollWidth, clientWidth, out: shown(out), cut: shown(cut), broken: shown(broken) };
     """)
 
 
@@ -55,7 +62,7 @@ def assert_fits(visit, name: str) -> None:
             found = overflow(visit)
             assert found["clientWidth"] == pytest.approx(width, abs=20)
             assert found["scrollWidth"] <= found["clientWidth"], f"{name} at {width}: {found}"
-            assert (found["out"], found["cut"]) == ([], []), f"{name} at {width}"
+            assert (found["out"], found["cut"], found["broken"]) == ([], [], []), f"{name} at {width}"
             seen.add(background(visit))
     assert len(seen) == 2, f"light and dark look the same: {seen}"
 
