@@ -14,8 +14,8 @@ from pyapp.errors import AppError
 
 Tensors = Mapping[str, NDArray[Any]]
 
-NAME_PATTERN = re.compile(r"(?P<wasm>wasm)-(?P<threads>[1-9]\d{0,2}|N)|(?P<webgpu>webgpu)-(?P<runner>stock)")
-KNOWN_NAMES = "wasm-1, wasm-2 (any thread count), wasm-N (the machine's best), webgpu-stock"
+NAME_PATTERN = re.compile(r"(?P<wasm>wasm)-(?P<threads>[1-9]\d{0,2}|N)|(?P<webgpu>webgpu)-(?P<runner>stock|fast)")
+KNOWN_NAMES = "wasm-1, wasm-2 (any thread count), wasm-N (the machine's best), webgpu-stock, webgpu-fast"
 
 
 class EngineError(AppError):
@@ -35,7 +35,8 @@ class EngineSpec:
     build : str
         Build of onnxruntime-web: ``wasm``, ``jspi``, ``asyncify``, or ``auto`` to let the browser's abilities decide.
     runner : str
-        How one inference is run: ``stock`` is ``session.run`` with tensors on the CPU.
+        How one inference is run: ``stock`` is ``session.run`` with tensors on the CPU, ``fast`` keeps tensors on the GPU
+        (``web/runners/gpu-fast.js``, which knows variants for benchmarks too).
     threads : int
         Threads asked for.
     spinning : bool
@@ -104,6 +105,8 @@ class EngineFacts:
         None for an engine without a GPU.
     clock_step_ms : float
         Step of the clock that times the engine, in milliseconds.
+    fallbacks : list of str
+        Why better ways of running the model were left, best first; the way that was taken is the end of `runner`.
     """
 
     provider: str
@@ -113,6 +116,7 @@ class EngineFacts:
     nodes: dict[str, int] = field(default_factory=dict)
     adapter: AdapterFacts | None = None
     clock_step_ms: float = 0.0
+    fallbacks: list[str] = field(default_factory=list)
 
     @property
     def fallback_nodes(self) -> int:

@@ -6,18 +6,21 @@
  */
 import { loadBuild, pickBuild } from './builds.js';
 import { clockStep } from './clock.js';
+import { DeviceWatch } from './device.js';
 import { adapterFacts, requireAdapter } from './gpu.js';
 import { serveLane } from './lane.js';
 import { listenForProfile } from './profile.js';
-import { StockRunner } from './runners/stock.js';
+import { openRunner } from './runners/open.js';
 import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').EngineSpec} EngineSpec */
 /** @typedef {import('./types.d.ts').EngineFacts} EngineFacts */
 /** @typedef {import('./types.d.ts').WireTensors} WireTensors */
 
-/** @type {StockRunner | null} */
+/** @type {import('./types.d.ts').Runner | null} */
 let runner = null;
+/** None where the engine has no GPU. @type {DeviceWatch | null} */
+let watch = null;
 /** @type {ReturnType<typeof listenForProfile> | null} */
 let readProfile = null;
 /** @type {URL} */
@@ -44,12 +47,14 @@ const verbs = {
     if (profiling) readProfile = listenForProfile();
     const ort = await loadBuild(build, ortBase, spec.threads);
     const start = performance.now();
-    runner = await StockRunner.open(ort, spec, model, profiling);
+    runner = await openRunner(ort, spec, model, profiling);
     const create_ms = performance.now() - start;
+    if (adapter) watch = new DeviceWatch(/** @type {any} */ (await ort.env.webgpu.device));
     return {
       provider: spec.provider,
       build,
-      runner: 'stock',
+      runner: runner.label,
+      fallbacks: runner.fallbacks,
       threads: ort.env.wasm.numThreads ?? 1,
       adapter: adapter && adapterFacts(await actualAdapterInfo(ort, adapter)),
       clock_step_ms: clockStep(),
@@ -61,7 +66,8 @@ const verbs = {
 
   /** @param {WireTensors} feeds */
   async run(feeds) {
-    const answer = await opened().run(feeds);
+    const answer = await onDevice(() => opened().run(feeds));
+    for (const output of Object.values(answer.outputs)) output.data = portable(output.data);
     return transfer(answer, Object.values(answer.outputs).map(({ data }) => /** @type {ArrayBuffer} */ (data.buffer)));
   },
 
@@ -74,7 +80,7 @@ const verbs = {
   async lane(buffer, name, { type, dims }) {
     const count = dims.reduce((product, size) => product * size, 1);
     const run = unwatched(async (/** @type {ArrayBuffer} */ input) => {
-      const { outputs, compute_ms } = await opened().run({ [name]: { type, dims, data: new Float32Array(input) } });
+      const { outputs, compute_ms } = await onDevice(() => opened().run({ [name]: { type, dims, data: new Float32Array(input) } }));
       return { output: Object.values(outputs)[0].data, compute_ms };
     });
     serveLane(buffer, count * Float32Array.BYTES_PER_ELEMENT, run);
@@ -82,7 +88,7 @@ const verbs = {
 
   /** @param {WireTensors} feeds @param {number} runs */
   async time(feeds, runs) {
-    const timed = await opened().time(feeds, runs);
+    const timed = await onDevice(() => opened().time(feeds, runs));
     return transfer(timed, [/** @type {ArrayBuffer} */ (timed.samples.buffer)]);
   },
 
@@ -90,10 +96,28 @@ const verbs = {
   async profile(/** @type {WireTensors} */ feeds) {
     const session = opened();
     if (!readProfile) throw new AppError('NotProfiling', 'the engine was not opened with profiling', 'Open another one.');
-    await session.run(feeds);
+    await onDevice(() => session.run(feeds));
     return readProfile(() => session.endProfiling());
   },
 };
+
+/**
+ * Does work that ends at once where the GPU's device is lost.
+ * @template T
+ * @param {() => Promise<T>} work
+ */
+function onDevice(work) {
+  return watch ? watch.guard(work) : work();
+}
+
+/**
+ * Python knows no halves, so that they cross as their bits.
+ * @param {import('./types.d.ts').WireTensor['data']} data
+ */
+function portable(data) {
+  const Half = /** @type {any} */ (globalThis).Float16Array;
+  return Half && /** @type {unknown} */ (data) instanceof Half ? new Uint16Array(data.buffer, data.byteOffset, data.length) : data;
+}
 
 /**
  * The device's own adapter says more surely what ran than the one that we asked for.
@@ -143,7 +167,9 @@ self.addEventListener(
   'message',
   ({ data }) => {
     ortBase = new URL(data.ortBase);
-    new Peer(data.port, Object.fromEntries(Object.entries(verbs).map(([verb, work]) => [verb, queued(verb, work)])));
+    const waiting = Object.entries(verbs).map(([verb, work]) => [verb, queued(verb, work)]);
+    // Does not wait for its turn: it is there to see what becomes of a run that is under way.
+    new Peer(data.port, { ...Object.fromEntries(waiting), lose: () => watch?.lose() });
   },
   { once: true },
 );

@@ -22,7 +22,8 @@ export interface EngineSpec {
   name: string;
   provider: 'wasm' | 'webgpu';
   build: 'auto' | 'wasm' | 'jspi' | 'asyncify';
-  runner: 'stock';
+  /** `stock`, `fast`, or one of the variants of `runners/gpu-fast.js`. */
+  runner: string;
   threads: number;
   spinning: boolean;
 }
@@ -40,12 +41,29 @@ export interface EngineFacts {
   provider: string;
   build: string;
   runner: string;
+  /** Why better ways of running the model were left, best first. */
+  fallbacks: string[];
   threads: number;
   adapter: AdapterFacts | null;
   clock_step_ms: number;
   create_ms: number;
   inputs: string[];
   outputs: string[];
+}
+
+/** How an engine runs its session. */
+export interface Runner {
+  /** What it is, in a few words. */
+  label: string;
+  fallbacks: string[];
+  readonly inputs: string[];
+  readonly outputs: string[];
+  /** Runs once; `compute_ms` is what `time` times. */
+  run(feeds: WireTensors): Promise<{ outputs: WireTensors; compute_ms: number }>;
+  /** Times runs, each from the caller's arrays until every output can be read; `bad` counts those without usable scores. */
+  time(feeds: WireTensors, runs: number): Promise<{ samples: Float64Array; bad: number }>;
+  /** Prints the profile to the console. */
+  endProfiling(): void;
 }
 
 /** One node of the graph as the profile saw it run. */

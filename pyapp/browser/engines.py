@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class BrowserEngine:
             threads=opened["threads"],
             adapter=AdapterFacts(**opened["adapter"]) if opened["adapter"] else None,
             clock_step_ms=float(opened["clock_step_ms"]),
+            fallbacks=list(opened["fallbacks"]),
         )
 
     async def run(self, inputs: Tensors, *, limit_s: float = 60.0) -> dict[str, NDArray[Any]]:
@@ -156,7 +157,14 @@ class BrowserEngines:
         EngineError
             ``WebGpuUnavailable``, ``EngineTimeout``, or whatever onnxruntime-web says about the model.
         """
-        worker, opened = await self.start(spec, model, profiling=False)
+        try:
+            worker, opened = await self.start(spec, model, profiling=False)
+        except EngineError as error:
+            if spec.runner == "stock" or error.kind == "WebGpuUnavailable":
+                raise
+            # A capture can spoil its realm so thoroughly that no other way runs there. Another realm knows nothing of it.
+            worker, opened = await self.start(replace(spec, runner="stock"), model, profiling=False)
+            opened |= {"runner": "fast: stock", "fallbacks": [*opened["fallbacks"], f"{spec.runner}: {error.message}"]}
         return BrowserEngine(self, spec, model, worker, opened)
 
     async def start(self, spec: EngineSpec, model: bytes, *, profiling: bool) -> tuple[JsEngine, dict[str, Any]]:
@@ -190,11 +198,25 @@ async def _call(worker: JsEngine, verb: str, limit_s: float, *args: object) -> A
 def to_wire(tensors: Tensors) -> dict[str, Any]:
     """Describe tensors as `WireTensors` of `web/types.d.ts`."""
     return {
-        name: {"type": array.dtype.name, "dims": list(array.shape), "data": np.ascontiguousarray(array).ravel()}
+        name: {"type": array.dtype.name, "dims": list(array.shape), "data": _bits(np.ascontiguousarray(array).ravel())}
         for name, array in tensors.items()
     }
 
 
+BITS: dict[str, tuple[np.dtype[Any], np.dtype[Any]]] = {
+    name: (np.dtype(name), np.dtype(bits)) for name, bits in (("float16", np.uint16), ("bool", np.uint8))
+}
+"""Types that typed arrays in Pyodide do not have; they cross as numbers of the same size."""
+
+
+def _bits(array: NDArray[Any]) -> NDArray[Any]:
+    return array.view(BITS[array.dtype.name][1]) if array.dtype.name in BITS else array
+
+
 def from_wire(outputs: dict[str, Any]) -> dict[str, NDArray[Any]]:
     """Copy `WireTensors` into arrays of their own."""
-    return {name: np.array(tensor["data"]).reshape(tensor["dims"]) for name, tensor in outputs.items()}
+    return {name: _meant(tensor["type"], np.array(tensor["data"])).reshape(tensor["dims"]) for name, tensor in outputs.items()}
+
+
+def _meant(kind: str, array: NDArray[Any]) -> NDArray[Any]:
+    return array.view(BITS[kind][0]) if kind in BITS else array

@@ -59,6 +59,12 @@ class InsidePage:
         self._open()
         return self._call(source)
 
+    def javascript(self, body: str) -> Any:
+        """Run the body of an async JavaScript function in the page; returns what it returns."""
+        self._open()
+        assert self._driver
+        return self._driver.run(body)
+
     def close(self) -> None:
         self._stack.close()
 
@@ -86,6 +92,8 @@ class InsidePage:
             patches = [(patch.offset, b64encode(patch.content).decode()) for patch in make()]
             self._call(f"add_patched({make.__name__!r}, {patches!r})")
         self._call(f"add_model('endless', {b64encode(models.endless()).decode()!r})")
+        for build in (models.typed, models.copied, models.nameless):
+            self._call(f"add_model({build.__name__!r}, {b64encode(build()).decode()!r}, 'small')")
 
     def _call(self, source: str) -> Any:
         assert self._driver

@@ -1,4 +1,4 @@
-"""Models with one fault each, for both levels that have a browser.
+"""Models with one fault each, and small ones of every type, for both levels that have a browser.
 
 They are made on CPython, since `onnx` has no wheel for Pyodide. A fault in the committed model is a `Patch` of its bytes: a few
 kilobytes to hand into a page instead of 6.7 MB, and sure to leave everything else as it was.
@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+Shape = tuple[int, list[int | str | None]]
+"""Type and dimensions; those that are free have a name or None."""
 
 MODEL = Path(__file__).parents[2] / "fixtures" / "breakout_dqn.onnx"
 
@@ -99,3 +102,65 @@ def endless() -> bytes:
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
     return content
+
+
+def _small(nodes: list[onnx.NodeProto], inputs: dict[str, Shape], outputs: dict[str, Shape], **constants: np.ndarray) -> bytes:
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info(name, *shape) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info(name, *shape) for name, shape in outputs.items()],
+        [numpy_helper.from_array(values, name) for name, values in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def typed() -> bytes:
+    """Build a model with four inputs and five outputs of several types, none of whose rows is a multiple of 16 bytes."""
+    return _small(
+        [
+            helper.make_node("Mul", ["floats", "two"], ["doubled"]),
+            helper.make_node("ReduceSum", ["doubled", "axes"], ["sums"], keepdims=0),
+            helper.make_node("Greater", ["floats", "half"], ["large"]),
+            helper.make_node("Mul", ["integers", "integers"], ["squares"]),
+            helper.make_node("Cast", ["bytes"], ["as_floats"], to=TensorProto.FLOAT),
+            helper.make_node("Mul", ["as_floats", "two"], ["brighter"]),
+            helper.make_node("Gather", ["table", "places"], ["found"], axis=0),
+        ],
+        {
+            "floats": (TensorProto.FLOAT, ["N", 3]),
+            "integers": (TensorProto.INT32, ["N", 3]),
+            "bytes": (TensorProto.UINT8, ["N", 3]),
+            "places": (TensorProto.INT64, ["N"]),
+        },
+        {
+            "sums": (TensorProto.FLOAT, ["N"]),
+            "large": (TensorProto.BOOL, ["N", 3]),
+            "squares": (TensorProto.INT32, ["N", 3]),
+            "brighter": (TensorProto.FLOAT, ["N", 3]),
+            "found": (TensorProto.UINT32, ["N", 2]),
+        },
+        two=np.array([2], np.float32),
+        half=np.array([0.5], np.float32),
+        axes=np.array([1], np.int64),
+        table=np.arange(20, dtype=np.uint32).reshape(10, 2),
+    )
+
+
+def copied() -> bytes:
+    """Build a model of one copy of its halves.
+
+    A copy is no dispatch, so onnxruntime's captured graph leaves it out: its replay gives the first answer for ever.
+    """
+    shape = (TensorProto.FLOAT16, ["N", 3])
+    return _small([helper.make_node("Flatten", ["x"], ["y"], axis=1)], {"x": shape}, {"y": shape})
+
+
+def nameless() -> bytes:
+    """Build a model that doubles its input, whose first dimension is free and has no name."""
+    shape = (TensorProto.FLOAT, [None, 3])
+    two = np.array([2], np.float32)
+    return _small([helper.make_node("Mul", ["x", "two"], ["y"])], {"x": shape}, {"y": shape}, two=two)

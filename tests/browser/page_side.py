@@ -1,12 +1,14 @@
 """The page's half of this level: `conftest.py` has the page run this file once, in its console's namespace.
 
-A test's arguments are names of that namespace, as elsewhere in pytest they are fixtures. `opened` and `faulty` are added to it.
+A test's arguments are names of that namespace, as elsewhere in pytest they are fixtures. `opened`, `faulty` and `small` are
+added to it.
 """
 
 import asyncio
 import contextlib
 import inspect
 import traceback
+import types
 from base64 import b64decode
 from pathlib import Path
 
@@ -32,6 +34,7 @@ class Faulty:
 
 
 faulty = Faulty()
+small = types.SimpleNamespace()
 
 
 def add_patched(name, patches):
@@ -43,9 +46,9 @@ def add_patched(name, patches):
     setattr(faulty, name, bytes(model))
 
 
-def add_model(name, encoded):
-    """Add a whole model, in base64."""
-    setattr(faulty, name, b64decode(encoded))
+def add_model(name, encoded, group="faulty"):
+    """Add a whole model, in base64, to `faulty` or `small`."""
+    setattr(globals()[group], name, b64decode(encoded))
 
 
 def load(name, source):

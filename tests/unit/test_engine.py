@@ -7,14 +7,22 @@ from pyapp.threads import thread_candidates
 
 
 @pytest.mark.parametrize(
-    ("name", "provider", "threads"), [("wasm-1", "wasm", 1), ("wasm-16", "wasm", 16), ("webgpu-stock", "webgpu", 1)]
+    ("name", "provider", "threads", "runner"),
+    [
+        ("wasm-1", "wasm", 1, "stock"),
+        ("wasm-16", "wasm", 16, "stock"),
+        ("webgpu-stock", "webgpu", 1, "stock"),
+        ("webgpu-fast", "webgpu", 1, "fast"),
+    ],
 )
-def test_a_name_says_the_configuration(name, provider, threads):
+def test_a_name_says_the_configuration(name, provider, threads, runner):
     spec = EngineSpec.parse(name)
-    assert (spec.name, spec.provider, spec.threads, spec.runner) == (name, provider, threads, "stock")
+    assert (spec.name, spec.provider, spec.threads, spec.runner) == (name, provider, threads, runner)
 
 
-@pytest.mark.parametrize("name", ["", "wasm", "wasm-0", "wasm-01", "wasm-1000", "WASM-1", "webgpu-slow", "wasm-1 ", "cuda"])
+@pytest.mark.parametrize(
+    "name", ["", "wasm", "wasm-0", "wasm-01", "wasm-1000", "WASM-1", "webgpu-slow", "webgpu-fast-plain", "wasm-1 ", "cuda"]
+)
 def test_an_unknown_name_is_refused_with_those_that_are_known(name):
     with pytest.raises(ValueError, match=r"unknown engine .*wasm-1"):
         EngineSpec.parse(name)

@@ -4,8 +4,13 @@
 /** @typedef {import('../types.d.ts').Ort} Ort */
 /** @typedef {import('../types.d.ts').EngineSpec} EngineSpec */
 /** @typedef {import('../types.d.ts').WireTensors} WireTensors */
+/** @typedef {import('../types.d.ts').Runner} Runner */
 
+/** @implements {Runner} */
 export class StockRunner {
+  label = 'stock';
+  /** @type {string[]} */
+  fallbacks = [];
   #ort;
   #session;
 
@@ -25,13 +30,7 @@ export class StockRunner {
    * @param {boolean} profiling
    */
   static async open(ort, spec, model, profiling) {
-    const session = await ort.InferenceSession.create(model, {
-      executionProviders: [spec.provider === 'webgpu' ? { name: 'webgpu' } : 'wasm'],
-      graphOptimizationLevel: 'all',
-      enableProfiling: profiling,
-      extra: { session: { intra_op: { allow_spinning: spec.spinning ? '1' : '0' } } },
-    });
-    return new StockRunner(ort, session);
+    return new StockRunner(ort, await ort.InferenceSession.create(model, sessionOptions(spec, profiling)));
   }
 
   get inputs() {
@@ -54,7 +53,7 @@ export class StockRunner {
    */
   async run(feeds) {
     const start = performance.now();
-    const outputs = await this.#session.run(this.#tensors(feeds));
+    const outputs = await this.#session.run(toTensors(this.#ort, feeds));
     for (const name of this.#session.outputNames) void outputs[name].data;
     const compute_ms = performance.now() - start;
     /** @type {WireTensors} */
@@ -80,7 +79,7 @@ export class StockRunner {
     let bad = 0;
     for (let i = 0; i < runs; i++) {
       const start = performance.now();
-      const outputs = await session.run(this.#tensors(feeds));
+      const outputs = await session.run(toTensors(this.#ort, feeds));
       const scores = names.map((name) => outputs[name].data);
       samples[i] = performance.now() - start;
       if (!scores.every(isUsable)) bad++;
@@ -88,26 +87,45 @@ export class StockRunner {
     }
     return { samples, bad };
   }
-
-  /** @param {WireTensors} feeds */
-  #tensors(feeds) {
-    /** @type {Record<string, import('onnxruntime-web').Tensor>} */
-    const tensors = {};
-    for (const [name, { type, dims, data }] of Object.entries(feeds)) {
-      tensors[name] = new this.#ort.Tensor(/** @type {any} */ (type), /** @type {any} */ (data), dims);
-    }
-    return tensors;
-  }
 }
+
+/**
+ * What all sessions of an engine have in common.
+ * @param {EngineSpec} spec
+ * @param {boolean} profiling
+ * @returns {import('onnxruntime-web').InferenceSession.SessionOptions}
+ */
+export function sessionOptions(spec, profiling) {
+  return {
+    executionProviders: [spec.provider === 'webgpu' ? { name: 'webgpu' } : 'wasm'],
+    graphOptimizationLevel: 'all',
+    enableProfiling: profiling,
+    extra: { session: { intra_op: { allow_spinning: spec.spinning ? '1' : '0' } } },
+  };
+}
+
+/** @param {Ort} ort @param {WireTensors} feeds */
+export function toTensors(ort, feeds) {
+  /** @type {Record<string, import('onnxruntime-web').Tensor>} */
+  const tensors = {};
+  for (const [name, { type, dims, data }] of Object.entries(feeds)) {
+    tensors[name] = new ort.Tensor(/** @type {any} */ (type), /** @type {any} */ (data), dims);
+  }
+  return tensors;
+}
+
+/** Younger than the types that we check with. @type {any} */
+const Half = /** @type {any} */ (globalThis).Float16Array;
 
 /**
  * A lost device returns zeros and a broken kernel NaN: neither is an answer.
  * @param {unknown} data a tensor's data
  */
-function isUsable(data) {
-  if (!(data instanceof Float32Array || data instanceof Float64Array)) return true;
-  let anyNonZero = data.length === 0;
-  for (const value of data) {
+export function isUsable(data) {
+  if (!(data instanceof Float32Array || data instanceof Float64Array || (Half && data instanceof Half))) return true;
+  const scores = /** @type {Float32Array} */ (data);
+  let anyNonZero = scores.length === 0;
+  for (const value of scores) {
     if (!Number.isFinite(value)) return false;
     if (value !== 0) anyNonZero = true;
   }
