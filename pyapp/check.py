@@ -18,9 +18,12 @@ from pyapp.sections import engine_entry, failed_entry, failure, no_ratio, parity
 from pyapp.strict import structure
 from pyapp.threads import best_threads
 
-DEFAULT_ENGINES = ("wasm-1", "wasm-N", "webgpu-stock")
+DEFAULT_ENGINES = ("wasm-1", "wasm-N", "webgpu-stock", "webgpu-fast")
 QUESTION = ("webgpu-stock", "wasm-1")
 """The ratio that this project began with; every report has it."""
+
+FOLLOW_UPS = (("webgpu-fast", "wasm-1"), ("webgpu-fast", "webgpu-stock"))
+"""What it takes to answer it better; they come next where both engines were asked for."""
 
 SOFTWARE_STRESS_CASES = 60
 """On a software adapter a run takes up to a second, so only the hardest cases of the stress set are asked."""
@@ -249,9 +252,12 @@ class Check:
     def _ratios(self, lanes: list[Lane], *, hidden: bool) -> list[r.RatioEntry]:
         by_name = {lane.engine.spec.name: lane for lane in lanes}
         names = list(by_name)
-        pairs = [QUESTION, *((later, earlier) for i, earlier in enumerate(names) for later in names[i + 1 :])]
+        asked = [pair for pair in FOLLOW_UPS if set(pair) <= set(self.settings.engines)]
+        first = [QUESTION, *asked]
+        # Each pair is compared once, whichever way round.
+        others = [(later, earlier) for i, earlier in enumerate(names) for later in names[i + 1 :]]
         entries = []
-        for numerator, denominator in dict.fromkeys(pairs):
+        for numerator, denominator in [*first, *(pair for pair in others if pair not in first and pair[::-1] not in first)]:
             missing = [name for name in (numerator, denominator) if name not in by_name]
             if missing:
                 entries.append(no_ratio(numerator, denominator, f"{' and '.join(missing)} did not race"))

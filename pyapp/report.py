@@ -82,7 +82,10 @@ class Adapter:
 
 @dataclass(frozen=True, kw_only=True)
 class Actual:
-    """An engine's configuration as it ran; `nodes` counts nodes per execution provider, read from a profile."""
+    """An engine's configuration as it ran; `nodes` counts nodes per execution provider, read from a profile.
+
+    `fallbacks` says why better ways of running the model were left, best first; older reports have none.
+    """
 
     provider: str
     build: str
@@ -90,6 +93,7 @@ class Actual:
     threads: int
     nodes: dict[str, int]
     adapter: Adapter | None
+    fallbacks: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

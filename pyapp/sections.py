@@ -93,6 +93,7 @@ def engine_entry(
             threads=facts.threads,
             nodes=facts.nodes,
             adapter=r.Adapter(**asdict(facts.adapter)) if facts.adapter else None,
+            fallbacks=facts.fallbacks,
         ),
         create_ms=engine.create_ms,
         first_run_ms=first_run_ms,

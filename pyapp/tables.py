@@ -86,6 +86,12 @@ def report_warnings(report: Report) -> list[str]:
     named = [
         *(("environment", warning) for warning in report.environment.warnings),
         *((entry.name, warning) for entry in report.engines for warning in entry.warnings),
+        *(
+            (entry.name, f"not run as {reason}")
+            for entry in report.engines
+            if entry.actual
+            for reason in entry.actual.fallbacks
+        ),
         *((f"{entry.suite} on {entry.engine}", warning) for entry in report.parity for warning in entry.warnings),
         *((f"race of {entry.engine}", warning) for entry in report.race for warning in entry.warnings),
     ]
@@ -111,7 +117,9 @@ def _engine_row(entry: EngineEntry) -> list[str]:
 
 
 def _change(requested: str, actual: str) -> str:
-    return actual if requested in (actual, "auto") else f"{requested} -> {actual}"
+    # A runner adds how it runs: "fast: capture + nudge".
+    same = requested in (actual, "auto") or actual.startswith(f"{requested}: ")
+    return actual if same else f"{requested} -> {actual}"
 
 
 def _adapter(adapter: Adapter | None) -> str:

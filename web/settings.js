@@ -7,7 +7,7 @@
 /** @typedef {{runs: number | string, warmup: number | string, seed: number | string, engines: string[]}} Settings */
 
 /** @type {Settings} */
-export const DEFAULTS = { runs: 100, warmup: 10, seed: 0, engines: ['wasm-1', 'wasm-N', 'webgpu-stock'] };
+export const DEFAULTS = { runs: 100, warmup: 10, seed: 0, engines: ['wasm-1', 'wasm-N', 'webgpu-stock', 'webgpu-fast'] };
 
 const NUMBERS = /** @type {const} */ (['runs', 'warmup', 'seed']);
 const KNOWN = [...NUMBERS, 'engines', 'threads'];

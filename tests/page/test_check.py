@@ -16,6 +16,7 @@ from .visit import Visit, engine, section
 
 RUNS = 10
 SOFTWARE_STRESS = 60
+GPU_ENGINES = ["webgpu-stock", "webgpu-fast"]
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +40,10 @@ def number(text: str) -> float:
     return float(found[0])
 
 
-def test_three_engines_ran(names):
+def test_the_default_engines_ran(names):
     assert names[0] == "wasm-1"
     assert re.fullmatch(r"wasm-([2-9]|\d\d)", names[1]), f"wasm-N became {names[1]}"
-    assert names[2:] == ["webgpu-stock"]
+    assert names[2:] == GPU_ENGINES
 
 
 def test_every_engine_gives_pythons_actions(report, names):
@@ -51,7 +52,7 @@ def test_every_engine_gives_pythons_actions(report, names):
         assert (states["agree"], states["cases"], states["passed"]) == (60, 60, True), states["warnings"]
         assert states["max_abs_diff"] < 1e-4
         stress = section(report, "parity", f"stress on {name}")
-        asked = SOFTWARE_STRESS if name == "webgpu-stock" else 600
+        asked = SOFTWARE_STRESS if name in GPU_ENGINES else 600
         # Where the margin is smaller than float32's error, rounding may choose: that is no disagreement of the model.
         assert stress["cases"] == asked
         assert stress["agree"] == asked - len(stress["explained"])
@@ -78,17 +79,20 @@ def test_requested_and_actual_are_on_the_page(page, report, names):
             assert f"{provider.removesuffix('ExecutionProvider')}: {count}" in shown["nodes run by"]["actual"]
         assert number(shown["created in"]["actual"]) == pytest.approx(entry["create_ms"], rel=0.01)
         assert number(shown["first run"]["actual"]) == pytest.approx(entry["first_run_ms"], rel=0.01)
-    assert "software GPU" in page.table("What ran as webgpu-stock")["adapter"]["actual"]
+    for name in GPU_ENGINES:
+        assert "software GPU" in page.table(f"What ran as {name}")["adapter"]["actual"]
 
 
 def test_what_ran_is_what_was_asked_for(report, names):
     nodes = {name: engine(report, name)["actual"]["nodes"] for name in names}
     assert nodes["wasm-1"].keys() == nodes[names[1]].keys() == {"CPUExecutionProvider"}
-    assert nodes["webgpu-stock"].keys() == {"WebGpuExecutionProvider"}
+    assert nodes["webgpu-stock"].keys() == nodes["webgpu-fast"].keys() == {"WebGpuExecutionProvider"}
     assert all(count > 0 for counts in nodes.values() for count in counts.values())
     assert engine(report, names[1])["actual"]["threads"] == int(names[1].removeprefix("wasm-"))
     assert engine(report, names[1])["thread_sweep"]
-    assert engine(report, "webgpu-stock")["actual"]["build"] == "jspi"
+    assert [engine(report, name)["actual"]["build"] for name in GPU_ENGINES] == ["jspi", "jspi"]
+    fast = engine(report, "webgpu-fast")["actual"]
+    assert (fast["runner"], fast["fallbacks"]) == ("fast: capture + nudge", [])
 
 
 def test_everyone_ran_as_often_as_asked(page, report, names):
@@ -106,14 +110,16 @@ def test_everyone_ran_as_often_as_asked(page, report, names):
 
 
 def test_a_software_gpus_time_is_shown_and_never_compared(page, report, names):
-    race = section(report, "race", "webgpu-stock")
-    assert not race["valid"]
-    assert any("software adapter" in warning for warning in race["warnings"])
-    first = report["ratios"][0]
-    assert (first["numerator"], first["denominator"]) == ("webgpu-stock", "wasm-1")
-    assert first["p50"] is first["low"] is first["high"] is first["p95"] is None
-    assert "software adapter" in first["reason"]
-    assert "webgpu-stock / wasm-1: no ratio" in page.text("#faster")
+    for name in GPU_ENGINES:
+        race = section(report, "race", name)
+        assert not race["valid"]
+        assert any("software adapter" in warning for warning in race["warnings"])
+    pairs = [("webgpu-stock", "wasm-1"), ("webgpu-fast", "wasm-1"), ("webgpu-fast", "webgpu-stock")]
+    assert [(ratio["numerator"], ratio["denominator"]) for ratio in report["ratios"][:3]] == pairs
+    for ratio in report["ratios"][:3]:
+        assert ratio["p50"] is ratio["low"] is ratio["high"] is ratio["p95"] is None
+        assert "software adapter" in ratio["reason"]
+        assert f"{ratio['numerator']} / {ratio['denominator']}: no ratio" in page.text("#faster")
     assert "software adapter" in page.text("#faster .ratio.none")
 
 

@@ -56,6 +56,7 @@ def test_the_form_writes_the_address(page, report):
     page.driver.find_element(By.CSS_SELECTOR, ".fields button").click()
     assert query(page) == ""
     assert field(page, "webgpu-stock").is_selected()
+    assert field(page, "webgpu-fast").is_selected()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,19 @@ from pyapp.tables import report_markdown
 from tests.unit.fakes import FakeEngine, FakeHost, Recorder, make_suite
 
 SUITES = [make_suite("states", 6), make_suite("stress", 70, seed=1)]
+FAST = EngineFacts(
+    "webgpu",
+    "jspi",
+    "fast: nudge",
+    1,
+    adapter=AdapterFacts("nvidia", "hopper", "", "", software=False),
+    fallbacks=["capture + nudge: it was stale"],
+)
 GPU = EngineFacts("webgpu", "jspi", "stock", 1, adapter=AdapterFacts("nvidia", "hopper", "", "", software=False))
+BOTH_GPUS = {
+    "webgpu-stock": {"facts": GPU, "ms": lambda run: 4.4 + run * 0.01},
+    "webgpu-fast": {"facts": FAST, "ms": lambda run: 0.8 + run * 0.001},
+}
 
 
 class Opener:
@@ -42,15 +54,16 @@ def entry(entries, engine, suite=None):
 
 
 def test_a_whole_check():
-    opener = Opener({"webgpu-stock": {"facts": GPU, "ms": lambda run: 4.4 + run * 0.01}})
+    opener = Opener(BOTH_GPUS)
     recorder = Recorder()
     report = run_check(opener, recorder=recorder)
-    assert [engine.name for engine in report.engines][::2] == ["wasm-1", "webgpu-stock"]
+    names = [engine.name for engine in report.engines]
+    assert names[:1] + names[2:] == ["wasm-1", "webgpu-stock", "webgpu-fast"]
     assert all(parity.passed and parity.agree == parity.cases for parity in report.parity)
     assert {(parity.suite, parity.engine) for parity in report.parity} == {
         (suite.name, engine.name) for suite in SUITES for engine in report.engines
     }
-    assert [race.runs for race in report.race] == [20, 20, 20]
+    assert [race.runs for race in report.race] == [20, 20, 20, 20]
     question = report.ratios[0]
     assert (question.numerator, question.denominator) == ("webgpu-stock", "wasm-1")
     assert question.p50 == pytest.approx(4.4, rel=0.1)
@@ -61,6 +74,43 @@ def test_a_whole_check():
     last = {(name, getattr(section, "engine", "")): section for name, section in recorder.sections}
     for race in report.race:
         assert last["race", race.engine] == race
+
+
+def pairs(report):
+    return [(ratio.numerator, ratio.denominator) for ratio in report.ratios]
+
+
+QUESTIONS = [("webgpu-stock", "wasm-1"), ("webgpu-fast", "wasm-1"), ("webgpu-fast", "webgpu-stock")]
+
+
+def test_the_questions_ratios_come_first_and_every_pair_once():
+    report = run_check(Opener(BOTH_GPUS))
+    assert pairs(report)[:3] == QUESTIONS
+    assert len({frozenset(pair) for pair in pairs(report)}) == len(report.ratios) == 6
+    assert report.ratios[1].p50 == pytest.approx(0.8, rel=0.1)
+    assert report.ratios[2].p50 == pytest.approx(0.8 / 4.4, rel=0.1)
+
+
+def test_the_questions_ratios_are_the_same_way_round_whatever_the_order_of_engines():
+    assert pairs(run_check(Opener(BOTH_GPUS), engines=["webgpu-fast", "webgpu-stock", "wasm-1"])) == QUESTIONS
+
+
+def test_only_engines_that_were_asked_for_have_ratios_but_for_the_question():
+    assert pairs(run_check(Opener(), engines=["wasm-1"])) == QUESTIONS[:1]
+    error = EngineError("WebGpuUnavailable", "WebGPU is not available: no adapter", "Look at chrome://gpu.")
+    report = run_check(Opener(BOTH_GPUS, {"webgpu-fast": error}), engines=["wasm-1", "webgpu-stock", "webgpu-fast"])
+    assert pairs(report) == QUESTIONS
+    assert [ratio.reason for ratio in report.ratios] == [None, *["webgpu-fast did not race"] * 2]
+
+
+def test_why_a_better_way_was_left_is_in_the_report():
+    report = run_check(Opener(BOTH_GPUS), engines=["wasm-1", "webgpu-fast"])
+    actual = report.engines[1].actual
+    assert (actual.runner, actual.fallbacks) == ("fast: nudge", ["capture + nudge: it was stale"])
+    assert parse_report(report.to_json()) == report
+    text = report_markdown(report)
+    assert "webgpu-fast: not run as capture + nudge: it was stale" in text
+    assert "fast -> " not in text, "a runner that says how it runs is what was asked for"
 
 
 def test_the_best_thread_count_becomes_the_engines_name():
@@ -190,7 +240,7 @@ def test_bad_settings_are_named(data, fault):
 
 def test_settings_have_defaults():
     assert asdict(CheckSettings.from_data({})) == {
-        "engines": ["wasm-1", "wasm-N", "webgpu-stock"],
+        "engines": ["wasm-1", "wasm-N", "webgpu-stock", "webgpu-fast"],
         "runs": 100,
         "warmup": 10,
         "seed": 0,

@@ -24,6 +24,14 @@ def test_round_trip():
     assert parse_report(REPORT.to_json(indent=2)) == REPORT
 
 
+def test_a_report_from_before_there_were_fallbacks_is_read():
+    data = json.loads(REPORT.to_json())
+    for engine in data["engines"]:
+        if engine["actual"]:
+            del engine["actual"]["fallbacks"]
+    assert parse_report(json.dumps(data)) == REPORT
+
+
 def test_the_fields_that_the_format_promises():
     data = json.loads(REPORT.to_json())
     assert data["schema"] == SCHEMA

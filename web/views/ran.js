@@ -32,6 +32,7 @@ function card(engine) {
   }
   if (actual) {
     const rows = ['provider', 'build', 'runner', 'threads'].map((key) => row(key, String(requested[key]), String(actual[key])));
+    for (const reason of actual.fallbacks ?? []) rows.push(['not taken', '', h('mark', {}, reason)]);
     rows.push(['adapter', '', describeAdapter(actual.adapter)]);
     rows.push(['nodes run by', '', describeNodes(actual.nodes)]);
     rows.push(['created in', '', milliseconds(engine.create_ms)], ['first run', '', milliseconds(engine.first_run_ms)]);
@@ -52,7 +53,8 @@ function card(engine) {
  * @returns {(Node | string)[]}
  */
 function row(key, requested, actual) {
-  const differs = requested !== actual && requested !== 'auto';
+  // A runner adds how it runs: `fast: capture + nudge`.
+  const differs = requested !== actual && requested !== 'auto' && !actual.startsWith(`${requested}: `);
   return [key, requested, differs ? h('mark', {}, actual) : actual];
 }
 

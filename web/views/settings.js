@@ -9,6 +9,11 @@ const NUMBERS = /** @type {const} */ ([
   ['seed', 'Seed'],
 ]);
 
+const GPU_ENGINES = /** @type {const} */ ([
+  ['webgpu-stock', 'WebGPU, stock'],
+  ['webgpu-fast', 'WebGPU, fast'],
+]);
+
 /** The check's settings as a form; the address follows it, so that it can be shared. */
 export class SettingsView {
   /** @type {Record<string, HTMLInputElement>} */
@@ -18,7 +23,7 @@ export class SettingsView {
   /** @param {HTMLElement} root @param {Settings} settings */
   constructor(root, settings) {
     // Engines that the form has no field for stay as the address named them.
-    this.#others = settings.engines.filter((name) => !name.startsWith('wasm-') && name !== 'webgpu-stock');
+    this.#others = settings.engines.filter((name) => !name.startsWith('wasm-') && !GPU_ENGINES.some(([known]) => known === name));
     const form = h('form', { class: 'fields' });
     for (const [name, label] of NUMBERS) {
       // Not type=number: that one turns `many` into an empty text, and then nobody can say what was wrong.
@@ -27,8 +32,10 @@ export class SettingsView {
     }
     const threads = h('input', { type: 'text', value: threadsOf(settings.engines).join(', '), spellcheck: 'false' });
     form.append(this.#field('threads', 'WASM threads', threads, 'counts with commas; N is the best here'));
-    const gpu = h('input', { type: 'checkbox', checked: settings.engines.includes('webgpu-stock') });
-    form.append(this.#field('webgpu-stock', 'WebGPU, stock', gpu));
+    for (const [name, label] of GPU_ENGINES) {
+      const box = h('input', { type: 'checkbox', checked: settings.engines.includes(name) });
+      form.append(this.#field(name, label, box));
+    }
     const reset = h('button', { type: 'reset' }, 'Defaults');
     form.append(reset);
     form.addEventListener('reset', (event) => {
@@ -42,13 +49,13 @@ export class SettingsView {
 
   /** @returns {Settings} as they stand; Python checks them */
   get settings() {
-    const { threads, 'webgpu-stock': gpu } = this.#fields;
-    const others = [...(gpu.checked ? ['webgpu-stock'] : []), ...this.#others];
+    const chosen = GPU_ENGINES.map(([name]) => name).filter((name) => this.#fields[name].checked);
+    const others = [...chosen, ...this.#others];
     return {
       runs: toNumber(this.#fields.runs.value),
       warmup: toNumber(this.#fields.warmup.value),
       seed: toNumber(this.#fields.seed.value),
-      engines: withThreads(others, toList(threads.value)),
+      engines: withThreads(others, toList(this.#fields.threads.value)),
     };
   }
 
@@ -56,7 +63,7 @@ export class SettingsView {
   #fill(settings) {
     for (const [name] of NUMBERS) this.#fields[name].value = String(settings[name]);
     this.#fields.threads.value = threadsOf(settings.engines).join(', ');
-    this.#fields['webgpu-stock'].checked = settings.engines.includes('webgpu-stock');
+    for (const [name] of GPU_ENGINES) this.#fields[name].checked = settings.engines.includes(name);
     this.#others = [];
     this.#share();
   }
