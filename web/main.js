@@ -11,6 +11,7 @@ import { BootView } from './views/boot.js';
 import { ComparedView } from './views/compared.js';
 import { ConsoleView } from './views/console.js';
 import { byId } from './views/dom.js';
+import { PlayView } from './views/play.js';
 import { ProgressView } from './views/progress.js';
 import { ReportView } from './views/report.js';
 import { SettingsView } from './views/settings.js';
@@ -31,6 +32,8 @@ const publicPage = {
   report: null,
   /** @type {import('./types.d.ts').WireError | null} */
   error: null,
+  /** @type {PlayView | null} the game */
+  play: null,
   /** @type {(settings: object) => Promise<void>} */
   check: notReady,
   /** @type {() => Promise<void>} */
@@ -71,11 +74,13 @@ async function main() {
   const boot = new BootView(byId('boot'));
   const response = await fetch(new URL('site.json', base));
   if (!response.ok) throw new AppError('IncompleteSite', `site.json answered ${response.status}`, 'Build the site with `make build`.');
-  const python = new PythonHost(await response.json(), base);
+  const site = await response.json();
+  const python = new PythonHost(site, base);
   const progress = new ProgressView(byId('progress'));
   const results = new Results(python);
   const form = new SettingsView(byId('settings'), settings);
   const reports = new ReportView(byId('report'), python, results);
+  const play = new PlayView(byId('play'), python, site, base);
   let stale = false;
   const console_ = new ConsoleView(byId('console'), (source) => python.evaluate(source));
 
@@ -109,6 +114,7 @@ async function main() {
       await results.finish(report);
       reports.take(report);
       publicPage.report = report;
+      play.offer(report.engines.filter((/** @type {any} */ engine) => engine.actual).map((/** @type {any} */ engine) => engine.name));
     } catch (error) {
       if (!stale) await results.finish(null);
       showError(error);
@@ -118,6 +124,12 @@ async function main() {
       setState('ready');
     }
   }
+
+  play.onLoop = (loop) => {
+    if (!publicPage.report || reports.busy) return;
+    publicPage.report = { ...publicPage.report, loop };
+    reports.take(publicPage.report);
+  };
 
   await python.boot();
   Object.assign(publicPage, {
@@ -134,6 +146,8 @@ async function main() {
   new ComparedView(byId('compared'), (suite, index) => python.picture(suite, index)).show('states', 60);
   console_.enable();
   reports.busy = false;
+  play.enable();
+  publicPage.play = play;
   setState('ready');
 }
 

@@ -2,7 +2,7 @@
  * The page's side of Python: starts its worker, serves what Python asks of the page, and passes on what it tells.
  */
 import { EngineHost } from './engine-host.js';
-import { Peer, transfer } from './wire.js';
+import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').Site} Site */
 
@@ -12,6 +12,10 @@ export class PythonHost {
   #base;
   /** @type {Record<string, (data: any) => void>} */
   #listeners = {};
+  /** Asked for Breakout's ROM, where the site has none. @type {() => Promise<Uint8Array>} */
+  askRom = async () => {
+    throw new AppError('NoRom', 'this site holds no ROM of the game', 'Choose a ROM file where the game is played.');
+  };
 
   /** @param {Site} site @param {URL} base the site's root */
   constructor(site, base) {
@@ -25,6 +29,7 @@ export class PythonHost {
         return transfer(started, [started.port]);
       },
       endEngine: (/** @type {number} */ id) => engines.end(id),
+      askRom: () => this.askRom(),
     });
     this.#peer.onEvent = (name, data) => this.#listeners[name]?.(data);
     worker.addEventListener('error', (event) => this.#listeners.crash?.(event.message || 'its worker failed to load'));
@@ -32,7 +37,7 @@ export class PythonHost {
   }
 
   /**
-   * @param {'boot' | 'output' | 'progress' | 'section' | 'crash'} event
+   * @param {'boot' | 'output' | 'progress' | 'section' | 'crash' | 'agent' | 'loop' | 'agent-frame' | 'agent-seen'} event
    * @param {(data: any) => void} listener
    */
   on(event, listener) {
@@ -71,6 +76,40 @@ export class PythonHost {
   /** @param {string} source @returns {Promise<{repr?: string | null, traceback?: string}>} */
   evaluate(source) {
     return this.#peer.call('evaluate', [source]);
+  }
+
+  /**
+   * @param {OffscreenCanvas | null} canvas
+   * @param {OffscreenCanvas | null} seen
+   * @returns {Promise<void>}
+   */
+  agentAttach(canvas, seen) {
+    return this.#peer.call('agentAttach', [canvas, seen], [canvas, seen].filter((one) => one !== null));
+  }
+
+  /** @param {object} settings `PlaySettings` of `pyapp/browser/play.py` @returns {Promise<void>} */
+  agentStart(settings) {
+    return this.#peer.call('agentStart', [settings]);
+  }
+
+  /** @param {'engine' | 'restart' | 'step' | 'stop'} command @param {...unknown} args @returns {Promise<void>} */
+  agentAsk(command, ...args) {
+    return this.#peer.call('agentAsk', [command, args]);
+  }
+
+  /** @param {'pause' | 'resume' | 'speed'} command @param {...unknown} args @returns {Promise<void>} */
+  agentTell(command, ...args) {
+    return this.#peer.call('agentTell', [command, args]);
+  }
+
+  /** @param {boolean} wanted @returns {Promise<void>} */
+  agentSees(wanted) {
+    return this.#peer.call('agentSees', [wanted]);
+  }
+
+  /** @returns {Promise<object[]>} the report's loop section */
+  loopSection() {
+    return this.#peer.call('loopSection', []);
   }
 
   /** @param {string} suite @param {number} index @returns {Promise<Uint8Array>} */

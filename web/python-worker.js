@@ -2,6 +2,8 @@
  * The Python worker: boots Pyodide, hands it the bridge, and answers the page.
  */
 import { Bridge } from './bridge.js';
+import { AgentBoard } from './play/agent-board.js';
+import { painterFor } from './play/painter.js';
 import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').Site} Site */
@@ -10,6 +12,16 @@ import { AppError, Peer, transfer } from './wire.js';
 let python = null;
 /** @type {Bridge} */
 let bridge;
+
+/** @type {any} its `agent`, held for good */
+let agentSide = null;
+/** @type {AgentBoard | null} */
+let board = null;
+
+function agent() {
+  agentSide ??= booted().agent;
+  return agentSide;
+}
 
 function booted() {
   if (!python) throw new AppError('NotReady', 'Python is still starting', 'Wait until the page says ready.');
@@ -64,6 +76,48 @@ const page = new Peer(/** @type {any} */ (self), {
    */
   async evaluate(source) {
     return unwrap(await booted().evaluate(source));
+  },
+
+  /**
+   * Gives the agent a board to be shown on; null where the page draws what is sent to it.
+   * @param {OffscreenCanvas | null} canvas
+   * @param {OffscreenCanvas | null} seen
+   */
+  agentAttach(canvas, seen) {
+    const sending = (/** @type {string} */ name) => (/** @type {ArrayBuffer} */ frame) => page.emit(name, frame, [frame]);
+    board = new AgentBoard(painterFor(canvas, sending('agent-frame')), painterFor(seen, sending('agent-seen')), () => bridge.hidden_count());
+    agent().attach(board);
+  },
+
+  /** @param {object} settings @returns {Promise<void>} */
+  async agentStart(settings) {
+    unwrap(await agent().start(JSON.stringify(settings)));
+  },
+
+  /**
+   * @param {'engine' | 'restart' | 'step' | 'stop'} command what takes a while
+   * @param {unknown[]} args
+   */
+  async agentAsk(command, args) {
+    unwrap(await agent()[command](...args));
+  },
+
+  /**
+   * @param {'pause' | 'resume' | 'speed'} command what is done at once
+   * @param {unknown[]} args
+   */
+  agentTell(command, args) {
+    agent()[command](...args);
+  },
+
+  /** @param {boolean} wanted whether to draw what the agent sees */
+  agentSees(wanted) {
+    if (board) board.wanted = wanted;
+  },
+
+  /** @returns {object[]} the report's loop section */
+  loopSection() {
+    return JSON.parse(agent().loop_section());
   },
 
   /**

@@ -58,6 +58,10 @@ export class ReportView {
   }
 
   /** Whether the page is starting or a check is running: nothing may be opened then, nor take time from the engines. */
+  get busy() {
+    return this.#tools.disabled;
+  }
+
   set busy(/** @type {boolean} */ busy) {
     this.#tools.disabled = busy;
     this.#banner.disabled = busy;

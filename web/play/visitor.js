@@ -1,0 +1,62 @@
+/** The page's side of the visitor's board: its worker, and what is asked of it. */
+import { AppError, Peer } from '../wire.js';
+import { handOver } from './canvas.js';
+
+/** @typedef {import('./visitor-board.js').Keys} Keys */
+
+export class Visitor {
+  #worker;
+  #peer;
+  /** @type {(state: any) => void} */
+  onState = () => {};
+
+  /** @param {(error: AppError) => void} onLost */
+  constructor(onLost) {
+    this.#worker = new Worker(new URL('./visitor-worker.js', import.meta.url), { type: 'module', name: 'visitor' });
+    this.#peer = new Peer(this.#worker);
+    this.#worker.addEventListener('error', (event) => {
+      event.preventDefault();
+      const lost = new AppError('BoardCrashed', `your board stopped: ${event.message || 'its worker failed to load'}`, 'Press Start again.');
+      this.#peer.lose(lost);
+      onLost(lost);
+    });
+  }
+
+  /**
+   * @param {{wasm: Uint8Array, rom: Uint8Array}} emulator
+   * @param {number} seed
+   * @param {HTMLCanvasElement} canvas a new one: its control is handed over
+   */
+  async open({ wasm, rom }, seed, canvas) {
+    const { offscreen, draw } = handOver(canvas);
+    this.#peer.onEvent = (name, data) => {
+      if (name === 'state') this.onState(data);
+      else if (name === 'frame') draw(data);
+    };
+    await this.#peer.call('open', [wasm, rom, seed, offscreen], offscreen ? [offscreen] : []);
+  }
+
+  /** @param {Keys} keys */
+  press(keys) {
+    this.#peer.emit('keys', keys);
+  }
+
+  /** @param {number} seed */
+  restart(seed) {
+    return this.#peer.call('restart', [seed]);
+  }
+
+  /** @param {boolean} on */
+  pause(on) {
+    return this.#peer.call('pause', [on]);
+  }
+
+  /** @returns {Promise<{ram: Uint8Array, frame: number}>} */
+  probe() {
+    return this.#peer.call('probe', []);
+  }
+
+  end() {
+    this.#worker.terminate();
+  }
+}
