@@ -97,9 +97,14 @@ export class PythonHost {
     return this.#peer.call('agentAsk', [command, args]);
   }
 
-  /** @param {'pause' | 'resume' | 'speed'} command @param {...unknown} args @returns {Promise<void>} */
+  /** @param {'pause' | 'resume' | 'speed' | 'count_anew'} command @param {...unknown} args @returns {Promise<void>} */
   agentTell(command, ...args) {
     return this.#peer.call('agentTell', [command, args]);
+  }
+
+  /** @returns {Promise<any>} frames shown and missed on the agent's board, and the longest wait for one */
+  agentCounts() {
+    return this.#peer.call('agentCounts', []);
   }
 
   /** @param {boolean} wanted @returns {Promise<void>} */

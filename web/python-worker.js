@@ -103,11 +103,16 @@ const page = new Peer(/** @type {any} */ (self), {
   },
 
   /**
-   * @param {'pause' | 'resume' | 'speed'} command what is done at once
+   * @param {'pause' | 'resume' | 'speed' | 'count_anew'} command what is done at once
    * @param {unknown[]} args
    */
   agentTell(command, args) {
     agent()[command](...args);
+  },
+
+  /** Frames shown and missed, and the longest wait for one in milliseconds. */
+  agentCounts() {
+    return board && { shown: board.shown, missed: board.missed, gap: board.gap };
   },
 
   /** @param {boolean} wanted whether to draw what the agent sees */

@@ -202,6 +202,11 @@ class AgentSide:
         self.board.js.pace(check_speed(speed))
         self.board.js.reset_counts()
 
+    def count_anew(self) -> None:
+        """Forget the times and the frames that were counted so far."""
+        self.board.js.reset_counts()
+        self.runner.loop.times.clear()
+
     def loop_section(self) -> str:
         """Return the report's loop section as JSON."""
         return json.dumps([asdict(entry) for entry in self.loop_entries()], allow_nan=False)
@@ -262,7 +267,7 @@ class AgentSide:
             engine = await self._engines(EngineSpec.parse(wanted.engine), self.model)
             try:
                 agent = Agent(engine, epsilon=wanted.epsilon, seed=wanted.seed)
-                environment = await open_breakout(self._bridge, repeat_action_probability=wanted.sticky, ram=True)
+                environment = await open_breakout(self._bridge, repeat_action_probability=wanted.sticky)
             except BaseException:
                 await engine.close()
                 raise

@@ -166,7 +166,7 @@ def test_measuring_changes_nothing_about_the_game(env):
 
 
 def test_a_decision_in_a_hidden_tab_is_not_counted(env):
-    hides = iter([0, 1, 1, 1, 1, 1])
+    hides = iter([0, 0, 1, 1])
 
     async def play():
         loop = Loop(env, Scripted(), FakeBoard(), hidden_count=lambda: next(hides))

@@ -69,6 +69,16 @@ export class VisitorBoard {
     this.#pacer.stop();
   }
 
+  /** Frames shown and missed, and the longest wait for one in milliseconds. */
+  get counts() {
+    const { shown, missed, gap } = this.#pacer;
+    return { shown, missed, gap };
+  }
+
+  countAnew() {
+    this.#pacer.reset();
+  }
+
   /** What is in the console: for tests, which trust no flag. */
   probe() {
     return { ram: this.#game.ram().slice(), frame: this.#game.episode };
@@ -101,7 +111,6 @@ export class VisitorBoard {
   /** @param {number} now */
   #report(now) {
     this.#told = now;
-    const { shown, missed, gap } = this.#pacer;
-    this.#tell({ score: this.#score, lives: this.#game.lives, frames: this.#frames, over: this.#game.over, shown, missed, gap });
+    this.#tell({ score: this.#score, lives: this.#game.lives, frames: this.#frames, over: this.#game.over });
   }
 }

@@ -21,6 +21,8 @@ const page = new Peer(/** @type {any} */ (self), {
   },
   restart: (/** @type {number} */ seed) => board?.restart(seed),
   pause: (/** @type {boolean} */ on) => board?.pause(on),
+  counts: () => board?.counts,
+  countAnew: () => board?.countAnew(),
   probe: () => board?.probe(),
 });
 

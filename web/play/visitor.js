@@ -51,6 +51,15 @@ export class Visitor {
     return this.#peer.call('pause', [on]);
   }
 
+  /** @returns {Promise<any>} frames shown and missed, and the longest wait for one */
+  counts() {
+    return this.#peer.call('counts', []);
+  }
+
+  countAnew() {
+    return this.#peer.call('countAnew', []);
+  }
+
   /** @returns {Promise<{ram: Uint8Array, frame: number}>} */
   probe() {
     return this.#peer.call('probe', []);

@@ -1,14 +1,14 @@
 import { h, milliseconds } from './dom.js';
 
-/** Stages in the order in which they follow each other, and what a visitor can call them. */
+/** Stages in the order in which they follow each other, and what they are. */
 const STAGES = {
-  'hand-over': 'hand-over to the engine and back',
-  compute: 'the engine computes',
+  'hand-over': 'to the engine and back',
+  compute: 'the engine itself',
   decide: 'choose the action',
   capture: 'the emulator plays four frames',
   preprocess: 'resize and stack',
-  draw: 'draw them',
-  decision: 'the whole decision',
+  draw: 'four frames to the canvas',
+  decision: 'the whole of it',
 };
 
 /** The loop's times while it runs: a bar from 0 to P50 and a line on to P95, for each stage. */
@@ -16,7 +16,7 @@ export class LoopView {
   #rows = Object.entries(STAGES).map(([stage, label]) => {
     const p50 = h('td', {}, '–');
     const p95 = h('td', {}, '–');
-    const row = h('tr', { class: stage }, h('th', { scope: 'row' }, label), h('td', { class: 'span' }, h('span', { class: 'bar' })), p50, p95);
+    const row = h('tr', { class: stage }, h('th', { scope: 'row' }, stage, ' ', h('small', {}, label)), h('td', { class: 'span' }, h('span', { class: 'bar' })), p50, p95);
     return { stage, row, p50, p95 };
   });
   #summary = h('p', { class: 'note' });

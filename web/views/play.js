@@ -11,6 +11,7 @@ import { ScoresView } from './scores.js';
 
 /** @typedef {import('../python-host.js').PythonHost} PythonHost */
 /** @typedef {import('../types.d.ts').Site} Site */
+/** @typedef {{shown: number, missed: number, gap: number}} Counts frames, and the longest wait for one in milliseconds */
 /** @typedef {'idle' | 'starting' | 'playing' | 'paused'} State */
 
 const MAX_SEED = 2 ** 31 - 1;
@@ -145,6 +146,17 @@ export class PlayView {
   /** What is in the visitor's console: for tests. */
   probe() {
     return this.#visitor?.probe();
+  }
+
+  /** Begins counting frames anew on both boards: for benchmarks. */
+  async countAnew() {
+    await Promise.all([this.#visitor?.countAnew(), this.#python.agentTell('count_anew')]);
+  }
+
+  /** What both boards have counted. @returns {Promise<{you: Counts, agent: Counts}>} */
+  async counts() {
+    const [you, agent] = await Promise.all([this.#visitor?.counts(), this.#python.agentCounts()]);
+    return { you, agent };
   }
 
   get speed() {
