@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import importlib.util
 import json
 import math
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,12 +132,35 @@ def test_every_script_imports_without_a_browser_and_explains_itself(script):
     assert shown.stderr == ""
 
 
+def gpu_browser(fast_ms, way="fast: capture + nudge", *, software=False):
+    engines = {"wasm-1": ("stock", 1.1), "webgpu-stock": ("stock", 4.0), "webgpu-fast": (way, fast_ms)}
+    return {
+        "threads": 8,
+        "user_agent": "a test",
+        "versions": {},
+        "adapter": {"vendor": "nvidia", "software": software},
+        "hidden": False,
+        "engines": [
+            {
+                "name": name,
+                "runner": runner,
+                "fallbacks": [],
+                "max_abs_diff": 1e-6,
+                "bad": 0,
+                "rounds_ms": [[ms, ms + 0.1]] * 10,
+            }
+            for name, (runner, ms) in engines.items()
+        ],
+    }
+
+
 MEASURED = {
     "ale": [[[np.full(4, 1.0)] * 5] * 3] * 2,
     "boot": (
         {(side, cache): [[(9.0, {"packages": 8.0})] * 2] * 8 for side in ("ours", "bare") for cache in ("cold", "warm")},
         30,
     ),
+    "gpu": [gpu_browser(0.8), gpu_browser(0.7)],
     "harness": [[np.full(5, 1.0)] * 4] * 2,
     "peers": {"ours": np.linspace(1.0, 1.1, 9).tolist(), "peer": np.linspace(1.0, 1.9, 9).tolist()},
     "spinning": {
@@ -166,6 +192,46 @@ def test_every_script_ends_with_the_same_fields(script, common, monkeypatch, cap
     assert list(line)[:6] == ["name", "ratio", "bound", "ok", "n", "machine"]
     assert (line["name"], line["bound"], line["ok"]) == (script, module.BOUND, True)
     assert line["n"] > 0
+
+
+@pytest.mark.parametrize(
+    ("found", "judged"),
+    [
+        ([gpu_browser(0.8)] * 3, (True, 0.2)),
+        ([gpu_browser(5.0)] * 3, (False, 1.25)),
+        ([gpu_browser(0.8), gpu_browser(0.8, "fast: nudge")], (False, 0.2)),
+        ([gpu_browser(5.0, software=True)], (True, 0.01)),
+    ],
+    ids=["faster", "slower", "without capture once", "a software adapter is judged by its answers"],
+)
+def test_the_fast_runner_is_judged(monkeypatch, capsys, tmp_path, found, judged):
+    ok, ratio = judged
+    gpu = importlib.import_module("gpu")
+    monkeypatch.setattr(gpu, "measure", lambda *_args, **_options: found)
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "--json", str(tmp_path / "gpu.json")])
+    assert gpu.main() == (not ok)
+    line = last_line(capsys)
+    assert line["ok"] is ok
+    assert line["ratio"] == pytest.approx(ratio, rel=0.05)
+    stored = json.loads((tmp_path / "gpu.json").read_text())
+    assert [row["name"] for row in stored["summary"]] == ["wasm-1", "webgpu-stock", "webgpu-fast"]
+    assert stored["browsers"] == found
+    assert {"date", "command", "machine", "adapter", "versions", "load"} <= stored.keys()
+
+
+def test_the_model_that_takes_bytes_gives_the_same_scores():
+    spec = importlib.util.spec_from_file_location("inside_gpu", BENCH / "inside" / "gpu.py")
+    inside = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(inside)
+    model = (ROOT / "fixtures" / "breakout_dqn.onnx").read_bytes()
+    edited = inside.with_byte_input(model)
+    onnx.checker.check_model(onnx.load_from_string(edited))
+    inputs = {"observation": np.random.default_rng(0).integers(0, 256, (2, 4, 84, 84)).astype(np.float32)}
+    [expected], [found] = (
+        onnxruntime.InferenceSession(content).run(None, feeds)
+        for content, feeds in ((model, inputs), (edited, inside.as_bytes(inputs)))
+    )
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_make_bench_runs_all_and_collects_their_last_lines(tmp_path):
