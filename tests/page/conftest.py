@@ -35,10 +35,17 @@ def visit(dist: Path) -> Open:
     """Return a function that starts a browser with the page in it, for a `with` block."""
 
     @contextlib.contextmanager
-    def open_(query: str = "", *, gpu: str = "none", isolated: bool = True, arguments: tuple[str, ...] = ()) -> Iterator[Visit]:
+    def open_(
+        query: str = "",
+        *,
+        gpu: str = "none",
+        isolated: bool = True,
+        arguments: tuple[str, ...] = (),
+        site: Path = dist,
+    ) -> Iterator[Visit]:
         try:
             with contextlib.ExitStack() as stack:
-                server = stack.enter_context(SiteServer(dist, isolated=isolated))
+                server = stack.enter_context(SiteServer(site, isolated=isolated))
                 options = BrowserOptions(gpu=gpu, arguments=arguments)
                 yield Visit(stack.enter_context(open_page(options, server.url + query)))
         except ServeError as error:

@@ -1,0 +1,307 @@
+"""You on the left, the agent on the right: what moves, what stands, and that neither can stall the other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+
+import pytest
+from selenium.webdriver import ActionChains, Keys
+
+from .game import Game
+from .visit import wait_until
+
+
+@pytest.fixture(scope="module")
+def page(visit):
+    with visit() as page:
+        yield page
+
+
+@pytest.fixture
+def game(page):
+    game = Game(page)
+    game.start()
+    return game
+
+
+def hold(game, key, seconds):
+    """Hold a key down, as long as a person would."""
+    ActionChains(game.driver).key_down(key).pause(seconds).key_up(key).perform()
+
+
+def test_both_boards_move(game):
+    assert game.changes("agent")
+    before = game.console()["frame"]
+    time.sleep(1)
+    frames = game.console()["frame"] - before
+    assert 40 <= frames <= 80, f"{frames} frames in a second"
+    hold(game, Keys.SPACE, 0.3)
+    assert game.changes("you"), "the ball does not fly after it was served"
+
+
+@pytest.mark.parametrize(("left", "right"), [(Keys.ARROW_LEFT, Keys.ARROW_RIGHT), ("a", "d")])
+def test_keys_move_the_paddle(game, left, right):
+    hold(game, left, 0.7)
+    at_left = game.paddle
+    hold(game, right, 1.2)
+    assert game.paddle > at_left + 40
+    hold(game, left, 1.2)
+    assert game.paddle < at_left + 20
+    stands = game.paddle
+    time.sleep(0.3)
+    assert game.paddle == stands, "the paddle moves although no key is down"
+
+
+def test_a_finger_on_the_board_moves_the_paddle_to_it(game):
+    canvas = game.driver.find_element("css selector", ".board.you canvas")
+    game.driver.execute_script("arguments[0].scrollIntoView({ block: 'center' })", canvas)
+    script = "const { x, y, width, height } = arguments[0].getBoundingClientRect(); return [x, y, width, height]"
+    x, y, width, height = game.driver.execute_script(script, canvas)
+    for share in (0.8, 0.3):
+        touch = [{"x": x + share * width, "y": y + height / 2}]
+        game.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": touch})
+        wait_until(lambda wanted=share * 160: abs(game.paddle - wanted) < 8, f"the paddle is at {share:.0%} of the width", 3)
+        game.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_pause_stops_both_a_step_is_one_decision_and_resume_goes_on(game):
+    wait_until(lambda: game.agent_frames > 60, "the agent has played for a second", 5)
+    game.pause()
+    time.sleep(0.3)
+    before = game.console()["frame"], game.agent_frames
+    time.sleep(0.5)
+    assert (game.console()["frame"], game.agent_frames) == before
+    game.press("Step one decision")
+    wait_until(lambda: game.agent_frames != before[1], "the agent makes a step", 3)
+    time.sleep(0.3)
+    assert game.agent_frames == before[1] + 4
+    assert game.console()["frame"] == before[0]
+    game.press("Resume")
+    wait_until(lambda: game.agent_frames > before[1] + 60 and game.console()["frame"] > before[0] + 30, "both go on", 5)
+
+
+def test_restart_begins_both_games_again(game):
+    wait_until(lambda: game.agent_frames > 150 and game.console()["frame"] > 100, "both have played for a while", 8)
+    game.press("Restart")
+    wait_until(lambda: game.agent_frames < 100 and game.console()["frame"] < 100, "both begin again", 5)
+    assert game.changes("agent")
+
+
+def test_the_same_seed_is_the_same_game(game):
+    """The agent's first observation, which the seed's idle frames decide, and the visitor's memory before the first frame."""
+    game.pause()
+
+    def begun(seed):
+        game.visit.python(f"await page.agent.runner.restart({seed})")
+        return game.visit.python("page.agent.runner.loop.environment.observation.tobytes()")
+
+    assert begun(7) == begun(7)
+    assert begun(7) != begun(8)
+
+
+def test_speeds(game):
+    def pace():
+        before, start = game.agent_frames, time.monotonic()
+        time.sleep(1.5)
+        return (game.agent_frames - before) / (time.monotonic() - start)
+
+    rates = {}
+    for label in ("2×", "max", "1×"):
+        [radio] = game.driver.find_elements("xpath", f"//fieldset[@class='speeds']//label[contains(., '{label}')]/input")
+        radio.click()
+        time.sleep(0.3)
+        rates[label] = pace()
+    assert 45 <= rates["1×"] <= 75, rates
+    assert 90 <= rates["2×"] <= 150, rates
+    assert rates["max"] > 1.5 * rates["2×"], rates
+    assert game.console()["frame"] > 0
+
+
+def test_another_engine_plays_on_from_the_same_state(game):
+    wait_until(lambda: game.agent_frames > 100, "the agent has played for a while", 5)
+    before = game.agent_frames
+    game.choose("wasm-2")
+    wait_until(lambda: "wasm-2 plays on" in game.status, "the other engine plays", 20)
+    assert game.agent_frames >= before
+    assert game.visit.text(".board.agent h3") == "Agent on wasm-2"
+    wait_until(lambda: game.agent_frames > before + 60, "the game goes on", 5)
+    wait_until(lambda: "wasm-1" not in game.visit.engines(), "the engine before is ended", 5)
+
+
+def test_a_lost_engine_is_told_and_the_other_one_goes_on_with_the_game(game):
+    wait_until(lambda: game.agent_frames > 100, "the agent has played for a while", 5)
+    game.visit.python("page.agent.runner.loop.policy.engine._worker.end()")
+    wait_until(lambda: game.error, "the loss is told", 5)
+    assert "the engine has been closed" in game.error
+    stands = game.agent_frames
+    visitor = game.console()["frame"]
+    time.sleep(0.5)
+    assert game.agent_frames == stands, "the game went on without an engine"
+    assert game.console()["frame"] > visitor, "the visitor's board stopped, too"
+    game.press("Go on with wasm-2")
+    wait_until(lambda: game.agent_frames > stands + 20, "the game goes on", 20)
+    assert not game.error
+    assert game.agent_frames < stands + 1000, "the game began anew"
+
+
+def test_python_that_is_busy_does_not_stop_the_visitor(game):
+    before = game.console()["frame"]
+    script = "globalThis.busy = pyappPage.evaluate('import time\\nstart = time.time()\\nwhile time.time() - start < 2: pass')"
+    game.driver.execute_script(script)
+    time.sleep(1.5)
+    assert game.console()["frame"] - before > 60
+    game.visit.page.run("await busy")
+
+
+def test_a_visitor_who_does_nothing_does_not_stop_the_agent(game):
+    before = game.agent_frames
+    time.sleep(1)
+    assert game.agent_frames - before > 40
+    assert game.console()["ram"][57] == 5, "no ball was served, so no life can be lost"
+
+
+def test_a_hidden_tab_pauses_both_and_its_time_does_not_count(game):
+    hide = """
+        Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] });
+        document.dispatchEvent(new Event('visibilitychange'));
+    """.replace("arguments[0]", "{hidden}")
+    game.driver.execute_script(hide.replace("{hidden}", "true"))
+    wait_until(lambda: game.state == "paused", "the games pause", 3)
+    assert "hidden" in game.status
+    time.sleep(0.3)
+    before = game.console()["frame"], game.agent_frames
+    time.sleep(0.4)
+    game.driver.execute_script(hide.replace("{hidden}", "false"))
+    assert (game.console()["frame"], game.agent_frames) == before
+    game.press("Resume")
+    wait_until(lambda: game.agent_frames > before[1] + 20, "the game goes on", 5)
+    counts = game.visit.page.run("return await pyappPage.play.counts()")
+    assert max(board["gap"] for board in counts.values()) < 400, counts
+
+
+def test_the_loop_is_shown_and_in_the_report(game):
+    report = game.visit.page.check({"engines": ["wasm-1"], "runs": 3, "warmup": 1})
+    wait_until(lambda: game.agent_frames > 200, "the agent has played for a while", 8)
+    shown = game.visit.table("The agent's loop, stage by stage")
+    stages = {"hand-over", "compute", "decide", "capture", "preprocess", "draw", "decision"}
+    assert {name.split()[0] for name in shown} == stages
+    assert all(times["P50"].endswith("ms") for times in shown.values())
+    game.press("Pause")
+    wait_until(lambda: (game.visit.page.get("report") or {}).get("loop"), "the report has the loop", 5)
+    loop = {entry["stage"]: entry for entry in game.visit.page.get("report")["loop"]}
+    assert set(loop) == stages
+    decision = loop["decision"]
+    assert decision["engine"] == "wasm-1"
+    assert decision["n"] > 20
+    assert 0 < decision["p50_ms"] <= decision["p95_ms"]
+    parts = sum(entry["p50_ms"] for stage, entry in loop.items() if stage != "decision")
+    assert 0.5 < parts / decision["p50_ms"] < 1.5, loop
+    assert report["loop"] is not None
+    again = game.visit.page.run("return JSON.stringify(pyappPage.report)")
+    assert game.visit.python(f"len(pyapp.parse_report({again!r}).loop)") == "7"
+
+
+def test_a_bad_seed_is_quoted_and_the_games_go_on(game):
+    before = game.console()["frame"]
+    for seed in ("-1", "2147483648", "many"):
+        game.type_seed(seed)
+        game.press("Restart")
+        wait_until(lambda: game.error, "the seed is refused", 3)
+        assert seed in game.error
+    assert game.console()["frame"] > before
+
+
+def test_216000_frames_at_full_speed_do_not_grow_memory(game):
+    """An hour of play, by a policy that asks no engine."""
+    [radio] = game.driver.find_elements("xpath", "//fieldset[@class='speeds']//label[contains(., 'max')]/input")
+    radio.click()
+    game.pause()
+    answer = game.visit.python(HOUR)
+    before, after, frames = json.loads(answer.strip("'"))
+    assert frames >= 216_000
+    assert after["emulator"] == before["emulator"], (before, after)
+    assert after["python"] == before["python"], (before, after)
+    assert after["objects"] < before["objects"] * 1.01, (before, after)
+
+
+HOUR = """
+import gc, json
+import pyodide_js
+from pyapp.breakout.agent import RandomPolicy
+
+runner = page.agent.runner
+ale = (await page._bridge.cartridge()).ale
+
+def memory():
+    gc.collect()
+    return {"emulator": ale.bytes, "python": pyodide_js._module.HEAP8.length, "objects": len(gc.get_objects())}
+
+async def play(frames):
+    loop, board, played = runner.loop, page.agent.board, 0
+    while played < frames:
+        if not await loop.step():
+            await loop.restart(None)
+        played += loop.environment.played
+        if (waiting := board.wait()) is not None:
+            await waiting
+    return played
+
+await runner.exchange(RandomPolicy(1))
+warm = await play(216_000 // 10)  # the times that are kept fill up, and so do pools
+before = memory()
+frames = await play(216_000)
+json.dumps([before, memory(), frames])
+"""
+
+
+# Sites and browsers that lack something.
+
+
+def test_without_a_rom_in_the_site_the_visitor_brings_one(visit, dist, tmp_path):
+    site = tmp_path / "site"
+    shutil.copytree(dist, site)
+    rom = shutil.move(site / "ale" / "breakout.bin", tmp_path / "my game.bin")
+    facts = json.loads((site / "site.json").read_text())
+    (site / "site.json").write_text(json.dumps(facts | {"rom_path": None}))
+    other = tmp_path / "other.bin"
+    other.write_bytes(b"\0" * 2048)
+    with visit(site=site) as page:
+        game = Game(page)
+        picker = page.driver.find_element("css selector", "#rom-file")
+        assert picker.is_displayed()
+        assert "no ROM" in page.page.evaluate("await open_breakout()")["traceback"]
+        picker.send_keys(str(other))
+        wait_until(lambda: game.error, "the wrong ROM is refused", 10)
+        assert "c99a74c555371a433d121f551d6c6398" in game.error
+        assert "f34f08e5eb96e500e851a80be3277a56" in game.error
+        assert picker.is_displayed()
+        picker.send_keys(str(rom))
+        wait_until(lambda: game.state == "playing", "the game plays", 20)
+        assert game.changes("agent")
+        assert not picker.is_displayed()
+
+
+def test_without_offscreen_canvases_the_page_draws(page):
+    script = "delete HTMLCanvasElement.prototype.transferControlToOffscreen"
+    added = page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+    try:
+        page.driver.refresh()
+        page.page.wait_ready()
+        game = Game(page)
+        game.start()
+        assert game.changes("agent")
+        hold(game, Keys.SPACE, 0.3)
+        assert game.changes("you")
+        assert page.driver.execute_script("return document.querySelector('.board.you canvas').getContext('2d') !== null")
+    finally:
+        page.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
+
+
+def test_without_isolation_the_agent_plays_by_message(visit):
+    with visit(isolated=False) as page:
+        game = Game(page)
+        game.start()
+        wait_until(lambda: game.agent_frames > 60, "the agent plays", 10)
+        assert page.python("page.agent.runner.loop.policy.engine._lane is None") == "True"
