@@ -117,6 +117,9 @@ def print_table(found: list[dict[str, Any]]) -> None:
                 print(f"browser {seed + 1}, {engine['name']}: not run as {reason}")
             if engine["bad"]:
                 print(f"browser {seed + 1}, {engine['name']}: {engine['bad']} runs without usable scores")
+    halves = found[0]["halves"]
+    how = f"ran as {halves['runner']}, largest error {halves['error']}" if halves["failure"] is None else halves["failure"]
+    print(f"float16 on {FAST}: {how}")
     print(f"{FAST} / {STOCK}, browser by browser: " + ", ".join(_ratio(browser) for browser in found))
 
 
@@ -185,7 +188,8 @@ def main() -> int:
     software = bool(found[0]["adapter"]["software"])
     error = max(row.error for row in by_name.values()) / ACCEPTED_ERROR
     ratio = error if software else float(np.median(by_name[FAST].p50 / by_name[STOCK].p50))
-    right = error <= 1 and not any(engine["bad"] for browser in found for engine in browser["engines"])
+    halves_right = all(not browser["halves"]["error"] for browser in found)  # doubling is exact
+    right = error <= 1 and halves_right and not any(engine["bad"] for browser in found for engine in browser["engines"])
     return finish(
         "gpu",
         ratio=ratio,

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from pyapp.engine import EngineSpec
+from pyapp.engine import EngineError, EngineSpec
 from pyapp.race import RaceSettings, race
 from pyapp.threads import best_threads
 
@@ -66,6 +66,38 @@ def byte_input(value_info):
     [tensor] = [content for number, _, content in fields(type_) if number == 1]
     [shape] = [field for number, field, _ in fields(tensor) if number == 2]
     return string(1, "pixels") + block(2, block(1, b"\x08\x02" + shape))
+
+
+def halves_model():
+    """Return an ONNX file that doubles `x`, float16 [N, 3], to `y`: its kernel needs a GPU that computes in halves."""
+    half = b"\x08\x0a"  # field 1 or, in a tensor, 2: element type 10
+    shape = block(2, block(1, string(2, "N")) + block(1, b"\x08\x03"))
+    value_type = block(2, block(1, half + shape))
+    two = b"\x08\x01" + b"\x10\x0a" + string(8, "two") + block(9, np.float16(2).tobytes())
+    node = string(1, "x") + string(1, "two") + string(2, "y") + string(4, "Mul")
+    values = block(INPUT, string(1, "x") + value_type) + block(12, string(1, "y") + value_type)
+    graph = block(NODE, node) + string(2, "halves") + block(5, two) + values
+    return b"\x08\x08" + block(GRAPH, graph) + block(8, b"\x10\x11")
+
+
+async def halves():
+    """Double some halves on the fast runner; returns how that went, for a GPU may not be able to."""
+    spec = replace(EngineSpec.parse("webgpu-fast"), name="webgpu-fast-halves")
+    engine = await page.open_engines(spec, halves_model())  # noqa: F821 - the console's
+    found = {"runner": engine.facts.runner, "fallbacks": engine.facts.fallbacks, "error": None, "failure": None}
+    try:
+        rng = np.random.default_rng(0)
+        errors = []
+        for size in (1, 3, 1):
+            x = rng.random((size, 3)).astype(np.float16)
+            y = (await engine.run({"x": x}))["y"]
+            errors.append(float(np.abs(y.astype(np.float64) - 2 * x.astype(np.float64)).max()))
+        found["error"] = max(errors)
+    except EngineError as error:
+        found["failure"] = error.message
+    finally:
+        await engine.close()
+    return found
 
 
 def fields(message):
@@ -154,6 +186,7 @@ async def main(wanted, threads, runs, warmup, seed):
         "user_agent": environment["user_agent"],
         "versions": environment["versions"],
         "adapter": asdict(adapter),
+        "halves": await halves(),
         "hidden": page.hidden_count() > 0,  # noqa: F821
         "engines": [
             {

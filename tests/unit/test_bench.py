@@ -140,6 +140,7 @@ def gpu_browser(fast_ms, way="fast: capture + nudge", *, software=False):
         "versions": {},
         "adapter": {"vendor": "nvidia", "software": software},
         "hidden": False,
+        "halves": {"runner": way, "fallbacks": [], "error": 0.0, "failure": None},
         "engines": [
             {
                 "name": name,
@@ -219,17 +220,31 @@ def test_the_fast_runner_is_judged(monkeypatch, capsys, tmp_path, found, judged)
     assert {"date", "command", "machine", "adapter", "versions", "load"} <= stored.keys()
 
 
-def test_the_model_that_takes_bytes_gives_the_same_scores():
+@pytest.fixture(scope="module")
+def inside_gpu():
     spec = importlib.util.spec_from_file_location("inside_gpu", BENCH / "inside" / "gpu.py")
-    inside = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(inside)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_model_of_halves_doubles_them(inside_gpu):
+    model = inside_gpu.halves_model()
+    onnx.checker.check_model(onnx.load_from_string(model))
+    x = np.array([[0.5, 1, -3]], np.float16)
+    [y] = onnxruntime.InferenceSession(model).run(None, {"x": x})
+    assert y.dtype == np.float16
+    np.testing.assert_array_equal(y, 2 * x)
+
+
+def test_the_model_that_takes_bytes_gives_the_same_scores(inside_gpu):
     model = (ROOT / "fixtures" / "breakout_dqn.onnx").read_bytes()
-    edited = inside.with_byte_input(model)
+    edited = inside_gpu.with_byte_input(model)
     onnx.checker.check_model(onnx.load_from_string(edited))
     inputs = {"observation": np.random.default_rng(0).integers(0, 256, (2, 4, 84, 84)).astype(np.float32)}
     [expected], [found] = (
         onnxruntime.InferenceSession(content).run(None, feeds)
-        for content, feeds in ((model, inputs), (edited, inside.as_bytes(inputs)))
+        for content, feeds in ((model, inputs), (edited, inside_gpu.as_bytes(inputs)))
     )
     np.testing.assert_array_equal(found, expected)
 
