@@ -69,7 +69,9 @@ class BrowserEngine:
 
     async def profile(self, inputs: Tensors) -> list[NodeProfile]:
         """Run once in a worker of its own, since profiling slows a session down; see `Engine.profile`."""
-        worker, _ = await self._opener.start(self.spec, self._model, profiling=True)
+        # Where the fast runner had to give way, its profile would be of what did not run.
+        runner = "stock" if self.facts.runner.endswith("stock") else self.spec.runner
+        worker, _ = await self._opener.start(replace(self.spec, runner=runner), self._model, profiling=True)
         try:
             nodes = await _call(worker, "profile", OPEN_LIMIT_S, to_wire(inputs))
         finally:
