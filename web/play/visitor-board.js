@@ -1,4 +1,5 @@
 /** The visitor's board: the emulator, 60 frames a second, with whatever keys are down. It knows nothing of Python or of the agent. */
+import { Paddle } from './paddle.js';
 import { Pacer } from './pacer.js';
 import { everyTick } from './painter.js';
 
@@ -10,11 +11,8 @@ const FIRE = 1;
 const RIGHT = 3;
 const LEFT = 4;
 
-/** The paddle's place in the console's memory, and how far that is from its middle on the screen. */
-const PADDLE = 72;
-const PADDLE_MIDDLE = 39;
-/** Nearer than this the paddle stays where it is: it moves by several pixels a frame. */
-const NEAR = 3;
+/** Where the console's memory has the ball's height; 0 while there is none. */
+const BALL = 101;
 /** After a late tick, no more than so many frames are played at once; the others are lost. */
 const CATCH_UP = 4;
 const TOLD_MS = 50;
@@ -27,11 +25,23 @@ const TOLD_MS = 50;
  * @property {number | null} target where a finger or a pointer wants the middle of the paddle: 0 … 159; null without one
  */
 
+/**
+ * @typedef {object} VisitorState
+ * @property {number} score
+ * @property {number} lives
+ * @property {number} frames of this game
+ * @property {boolean} over
+ * @property {number} shown
+ * @property {number} missed
+ * @property {number} gap
+ */
+
 export class VisitorBoard {
   #game;
   #painter;
   #tell;
   #pacer = new Pacer();
+  #paddle = new Paddle();
   #paused = true;
   #score = 0;
   #frames = 0;
@@ -42,7 +52,7 @@ export class VisitorBoard {
   /**
    * @param {Game} game
    * @param {Painter} painter
-   * @param {(state: object) => void} tell hears of the score, lives and times, at most 20 times a second
+   * @param {(state: VisitorState) => void} tell hears of the score, lives and times, at most 20 times a second
    */
   constructor(game, painter, tell) {
     this.#game = game;
@@ -55,6 +65,7 @@ export class VisitorBoard {
   /** @param {number} seed */
   restart(seed) {
     this.#game.load(seed);
+    this.#paddle = new Paddle();
     this.#score = 0;
     this.#frames = 0;
     this.#pacer.stop();
@@ -101,16 +112,18 @@ export class VisitorBoard {
 
   #action() {
     const { left, right, fire, target } = this.keys;
-    if (fire) return FIRE;
-    if (left !== right) return left ? LEFT : RIGHT;
-    if (target === null) return NOOP;
-    const away = target - (this.#game.ram()[PADDLE] - PADDLE_MIDDLE);
-    return Math.abs(away) < NEAR ? NOOP : away < 0 ? LEFT : RIGHT;
+    const ram = this.#game.ram();
+    // The button only serves. With a ball in play it would stop the paddle for nothing.
+    const serves = fire && ram[BALL] === 0;
+    const way = serves ? 0 : left !== right ? (left ? -1 : 1) : target === null ? 0 : this.#paddle.towards(target, ram);
+    this.#paddle.went(way);
+    if (serves) return FIRE;
+    return way === 0 ? NOOP : way < 0 ? LEFT : RIGHT;
   }
 
   /** @param {number} now */
   #report(now) {
     this.#told = now;
-    this.#tell({ score: this.#score, lives: this.#game.lives, frames: this.#frames, over: this.#game.over });
+    this.#tell({ score: this.#score, lives: this.#game.lives, frames: this.#frames, over: this.#game.over, ...this.counts });
   }
 }
