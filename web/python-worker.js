@@ -85,6 +85,7 @@ const page = new Peer(/** @type {any} */ (self), {
    */
   agentAttach(canvas, seen) {
     const sending = (/** @type {string} */ name) => (/** @type {ArrayBuffer} */ frame) => page.emit(name, frame, [frame]);
+    board?.end();
     board = new AgentBoard(painterFor(canvas, sending('agent-frame')), painterFor(seen, sending('agent-seen')), () => bridge.hidden_count());
     agent().attach(board);
   },
@@ -118,6 +119,7 @@ const page = new Peer(/** @type {any} */ (self), {
   /** @param {boolean} wanted whether to draw what the agent sees */
   agentSees(wanted) {
     if (board) board.wanted = wanted;
+    if (wanted) agent().look();
   },
 
   /** @returns {object[]} the report's loop section */

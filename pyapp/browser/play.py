@@ -202,6 +202,11 @@ class AgentSide:
         self.board.js.pace(check_speed(speed))
         self.board.js.reset_counts()
 
+    def look(self) -> None:
+        """Show what the agent sees now: its next decision may be a long time off. Without a game, nothing happens."""
+        if self._runner:
+            self.board.js.see(to_plain(self._runner.loop.environment.observation.ravel()))
+
     def count_anew(self) -> None:
         """Forget the times and the frames that were counted so far."""
         self.board.js.reset_counts()

@@ -12,8 +12,12 @@ import { everyTick, HEIGHT, WIDTH } from './painter.js';
 const AHEAD = 4;
 /** At full speed the worker has to let messages and the display have their turn so often. */
 const TURN_MS = 1000 / 60;
+/** What the agent sees: four frames, two by two as one reads, with a gap between them. */
 const SIDE = 84;
 const STACK = 4;
+const GAP = 2;
+const SEEN_SIDE = 2 * SIDE + GAP;
+const GAP_GREY = 112;
 
 export class AgentBoard {
   #painter;
@@ -32,21 +36,23 @@ export class AgentBoard {
   #drawn = 0;
   #turned = 0;
   #turn = new MessageChannel();
-  #stack = new Uint8ClampedArray(4 * STACK * SIDE * SIDE);
+  #picture = new Uint8ClampedArray(4 * SEEN_SIDE * SEEN_SIDE);
+  #end;
   /** Whether the page shows what the agent sees. */
   wanted = false;
 
   /**
    * @param {Painter} painter of the game
-   * @param {Painter} seen of what the agent sees, four frames side by side
+   * @param {Painter} seen of what the agent sees, 170 x 170
    * @param {() => number} hiddenCount how often the tab has been hidden
    */
   constructor(painter, seen, hiddenCount) {
     this.#painter = painter;
     this.#seen = seen;
     this.#hiddenCount = hiddenCount;
-    this.#stack.fill(255);
-    everyTick((now) => this.#tick(now));
+    this.#picture.fill(GAP_GREY);
+    for (let alpha = 3; alpha < this.#picture.length; alpha += 4) this.#picture[alpha] = 255;
+    this.#end = everyTick((now) => this.#tick(now));
   }
 
   /**
@@ -57,8 +63,10 @@ export class AgentBoard {
    */
   show(game, played) {
     const start = performance.now();
-    const first = this.#speed === 0 || this.#held ? played - 1 : 0;
-    for (let index = Math.max(first, 0); index < played; index++) {
+    const onlyLast = this.#speed === 0 || this.#held;
+    // What nobody will see is not kept: the display may not tick for a long time.
+    if (onlyLast) this.#spare.push(...this.#queue.splice(0));
+    for (let index = onlyLast ? Math.max(0, played - 1) : 0; index < played; index++) {
       const frame = this.#spare.pop() ?? new Uint8ClampedArray(4 * WIDTH * HEIGHT);
       frame.set(game.paint(index));
       this.#queue.push(frame);
@@ -75,15 +83,17 @@ export class AgentBoard {
   see(stack) {
     const start = performance.now();
     for (let frame = 0, from = 0; frame < STACK; frame++) {
-      for (let row = 0; row < SIDE; row++) {
-        let to = 4 * (row * STACK * SIDE + frame * SIDE);
+      const left = (frame % 2) * (SIDE + GAP);
+      const top = Math.floor(frame / 2) * (SIDE + GAP);
+      for (let row = top; row < top + SIDE; row++) {
+        let to = 4 * (row * SEEN_SIDE + left);
         for (let column = 0; column < SIDE; column++, to += 4) {
           const grey = stack[from++];
-          this.#stack[to] = this.#stack[to + 1] = this.#stack[to + 2] = grey;
+          this.#picture[to] = this.#picture[to + 1] = this.#picture[to + 2] = grey;
         }
       }
     }
-    this.#seen.draw(this.#stack);
+    this.#seen.draw(this.#picture);
     return performance.now() - start;
   }
 
@@ -133,6 +143,12 @@ export class AgentBoard {
     this.#go();
   }
 
+  /** Stops drawing: another board has taken this one's place. */
+  end() {
+    this.#end();
+    this.#go();
+  }
+
   get shown() {
     return this.#pacer.shown;
   }
@@ -156,6 +172,8 @@ export class AgentBoard {
       this.#hides = this.#hiddenCount();
       this.#pacer.stop();
     }
+    // Before the first frame nothing is late.
+    if (this.#queue.length === 0 && this.#pacer.stands) return;
     // At full speed every tick shows what there is, and nothing is due at a certain time.
     const due = this.#speed === 0 ? 1 : this.#pacer.due(now);
     if (due === 0) return;

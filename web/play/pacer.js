@@ -37,6 +37,11 @@ export class Pacer {
     this.#last = null;
   }
 
+  /** Whether no frame has been due since the clock was stopped. */
+  get stands() {
+    return this.#next === null;
+  }
+
   /**
    * @param {number} now the tick's time, in milliseconds
    * @returns {number} how many frames are due

@@ -1,5 +1,6 @@
-/** Puts frames of the console on a canvas: on one of this worker's own, or, where the browser has none, on the page's. */
+/** Puts pictures on a canvas: on one of this worker's own, or, where the browser has none, on the page's. */
 
+/** The console's screen. */
 export const WIDTH = 160;
 export const HEIGHT = 210;
 
@@ -27,11 +28,11 @@ export class CanvasPainter {
   }
 }
 
-/** A painter that sends its frames to somebody who has a canvas; the bytes move. @implements {Painter} */
+/** A painter that sends its pictures to somebody who has a canvas; the bytes move. @implements {Painter} */
 export class SendingPainter {
   #send;
 
-  /** @param {(frame: ArrayBuffer) => void} send */
+  /** @param {(picture: ArrayBuffer) => void} send */
   constructor(send) {
     this.#send = send;
   }
@@ -45,7 +46,7 @@ export class SendingPainter {
 /**
  * A painter on the canvas that came with the call, or on the other end's.
  * @param {OffscreenCanvas | null} canvas
- * @param {(frame: ArrayBuffer) => void} send
+ * @param {(picture: ArrayBuffer) => void} send
  * @returns {Painter}
  */
 export function painterFor(canvas, send) {
@@ -55,12 +56,18 @@ export function painterFor(canvas, send) {
 /**
  * Calls back at every tick of the display; a worker of a browser without that gets a timer.
  * @param {(now: number) => void} tick
+ * @returns {() => void} ends it
  */
 export function everyTick(tick) {
   const next = globalThis.requestAnimationFrame ?? ((/** @type {FrameRequestCallback} */ call) => setTimeout(() => call(performance.now()), 1000 / 120));
+  let ended = false;
   const again = (/** @type {number} */ now) => {
+    if (ended) return;
     next(again);
     tick(now);
   };
   next(again);
+  return () => {
+    ended = true;
+  };
 }
