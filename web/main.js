@@ -86,7 +86,10 @@ async function main() {
 
   python.on('boot', (stage) => boot.show(stage));
   python.on('output', ({ stream, text }) => console_.print(text, stream));
-  python.on('crash', (message) => fail(new AppError('PythonCrashed', `Python stopped: ${message}`, 'Reload the page.')));
+  python.on('crash', (message) => {
+    fail(new AppError('PythonCrashed', `Python stopped: ${message}`, 'Reload the page.'));
+    play.lose();
+  });
   python.on('progress', (json) => {
     publicPage.progress = JSON.parse(json);
     progress.show(/** @type {any} */ (publicPage.progress));
@@ -107,6 +110,7 @@ async function main() {
     clearError();
     setState('running');
     reports.busy = true;
+    play.checks(true);
     progress.start();
     stale = true;
     try {
@@ -114,13 +118,14 @@ async function main() {
       await results.finish(report);
       reports.take(report);
       publicPage.report = report;
-      play.offer(report.engines.filter((/** @type {any} */ engine) => engine.actual).map((/** @type {any} */ engine) => engine.name));
+      play.learn(report.engines);
     } catch (error) {
       if (!stale) await results.finish(null);
       showError(error);
     } finally {
       progress.stop();
       reports.busy = false;
+      play.checks(false);
       setState('ready');
     }
   }

@@ -2,6 +2,7 @@
 import { AppError } from '../wire.js';
 
 /** @typedef {import('../types.d.ts').Site} Site */
+/** @typedef {(loaded: number, total: number) => void} OnLoaded bytes */
 
 export class Cartridge {
   #site;
@@ -27,9 +28,17 @@ export class Cartridge {
     this.#rom = rom;
   }
 
-  /** @returns {Promise<{wasm: Uint8Array, rom: Uint8Array}>} */
-  async load() {
-    const [wasm, rom] = await Promise.all([this.#wasm ?? this.#fetch(this.#site.ale_path), this.bring()]);
+  /** How many bytes the first game loads, before they are compressed. */
+  get bytes() {
+    return this.#bytesOf(this.#site.ale_path) + (this.#site.rom_path === null ? 0 : this.#bytesOf(this.#site.rom_path));
+  }
+
+  /**
+   * @param {OnLoaded} [onLoaded]
+   * @returns {Promise<{wasm: Uint8Array, rom: Uint8Array}>}
+   */
+  async load(onLoaded) {
+    const [wasm, rom] = await Promise.all([this.#wasm ?? this.#fetch(this.#site.ale_path, onLoaded), this.bring()]);
     this.#wasm = wasm;
     return { wasm, rom };
   }
@@ -42,11 +51,35 @@ export class Cartridge {
   }
 
   /** @param {string} path */
-  async #fetch(path) {
-    const response = await fetch(new URL(path, this.#base)).catch((error) => {
-      throw new AppError('DownloadFailed', `${path} could not be loaded: ${error.message}`, 'Check the connection and press Start again.');
-    });
-    if (!response.ok) throw new AppError('DownloadFailed', `${path} could not be loaded: the server answered ${response.status}`, 'Is the site complete? Build it again with `make build`.');
-    return new Uint8Array(await response.arrayBuffer());
+  #bytesOf(path) {
+    return this.#site.files.find((file) => file.path === path)?.bytes ?? 0;
   }
+
+  /** @param {string} path @param {OnLoaded} [onLoaded] */
+  async #fetch(path, onLoaded) {
+    try {
+      const response = await fetch(new URL(path, this.#base));
+      if (!response.ok) throw new AppError('DownloadFailed', `${path} could not be loaded: the server answered ${response.status}`, 'Is the site complete? Build it again with `make build`.');
+      return await read(response, (loaded) => onLoaded?.(loaded, this.#bytesOf(path)));
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      throw new AppError('DownloadFailed', `${path} could not be loaded: ${error instanceof Error ? error.message : error}`, 'Check the connection and press Start again.');
+    }
+  }
+}
+
+/**
+ * @param {Response} response
+ * @param {(loaded: number) => void} onLoaded
+ */
+async function read(response, onLoaded) {
+  const chunks = [];
+  let loaded = 0;
+  const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body).getReader();
+  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+    if (!value) continue;
+    chunks.push(value);
+    onLoaded((loaded += value.length));
+  }
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }

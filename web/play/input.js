@@ -9,8 +9,19 @@ const STICK = 0.3;
 /** A finger's first touch serves, for this long. */
 const SERVE_MS = 120;
 
+/** Buttons of the standard gamepad: any of the first four serves; those to the left and right are of its cross. */
+const PAD = { fire: 4, left: 14, right: 15 };
+
+/**
+ * @typedef {object} Listeners
+ * @property {(keys: Keys) => void} keys hears of every change
+ * @property {() => void} pause hears of P
+ * @property {() => void} restart hears of R
+ */
+
 export class Input {
-  #tell;
+  #root;
+  #listeners;
   /** @type {Set<string>} */
   #down = new Set();
   /** @type {number | null} */
@@ -19,16 +30,22 @@ export class Input {
   #active = false;
   #pad = { left: false, right: false, fire: false };
   #last = '';
+  /** Whether there is a game that P and R are for. */
+  ready = false;
 
-  /** @param {(keys: Keys) => void} tell hears of every change */
-  constructor(tell) {
-    this.#tell = tell;
-    addEventListener('keydown', (event) => this.#key(event, true));
-    addEventListener('keyup', (event) => this.#key(event, false));
+  /**
+   * @param {Element} root where a key that is pressed is the game's; elsewhere it may be somebody else's
+   * @param {Listeners} listeners
+   */
+  constructor(root, listeners) {
+    this.#root = root;
+    this.#listeners = listeners;
+    addEventListener('keydown', (event) => this.#pressed(event));
+    addEventListener('keyup', ({ code }) => this.#released(code));
     addEventListener('blur', () => this.#releaseAll());
   }
 
-  /** Whether there is a game to be played: keys are the page's own while there is none. @param {boolean} active */
+  /** Whether the game is played just now: keys are the page's own while it is not. @param {boolean} active */
   set active(active) {
     if (active && !this.#active) requestAnimationFrame(() => this.#poll());
     this.#active = active;
@@ -51,7 +68,7 @@ export class Input {
       this.#aim(canvas, event);
     });
     canvas.addEventListener('pointermove', (event) => {
-      if (canvas.hasPointerCapture(event.pointerId)) this.#aim(canvas, event);
+      if (this.#active && canvas.hasPointerCapture(event.pointerId)) this.#aim(canvas, event);
     });
     for (const end of ['pointerup', 'pointercancel', 'lostpointercapture']) {
       canvas.addEventListener(end, () => {
@@ -61,15 +78,33 @@ export class Input {
     }
   }
 
-  /** @param {KeyboardEvent} event @param {boolean} down */
-  #key(event, down) {
-    const ours = LEFT.has(event.code) || RIGHT.has(event.code) || FIRE.has(event.code);
-    if (!ours || !this.#active || (down && (event.ctrlKey || event.altKey || event.metaKey || isWorked(event)))) return;
-    if (down) {
-      event.preventDefault(); // the page would scroll
-      this.#down.add(event.code);
-    } else this.#down.delete(event.code);
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    const { code } = event;
+    if (!this.ready || event.ctrlKey || event.altKey || event.metaKey || !this.#isOurs(event)) return;
+    if (code === 'KeyP' && !event.repeat) this.#listeners.pause();
+    if (code === 'KeyR' && !event.repeat) this.#listeners.restart();
+    if (!this.#active || ![LEFT, RIGHT, FIRE].some((codes) => codes.has(code))) return;
+    event.preventDefault(); // the page would scroll
+    this.#down.add(code);
     this.#changed();
+  }
+
+  /** @param {string} code */
+  #released(code) {
+    this.#down.delete(code);
+    this.#changed();
+  }
+
+  /**
+   * Whether a key is the game's, and not a control's that has the focus: letters are a text's, space is a button's, arrows are a choice's.
+   * @param {KeyboardEvent} event
+   */
+  #isOurs({ target, code }) {
+    if (target === document.body) return true;
+    if (!(target instanceof Element) || !this.#root.contains(target)) return false;
+    if (target.closest('input, textarea, select, [contenteditable]')) return false;
+    return code !== 'Space' || target.closest('button, summary, a') === null;
   }
 
   /** @param {HTMLCanvasElement} canvas @param {PointerEvent} event */
@@ -82,13 +117,12 @@ export class Input {
   #poll() {
     if (!this.#active) return;
     requestAnimationFrame(() => this.#poll());
-    const pads = navigator.getGamepads?.() ?? [];
     const pad = { left: false, right: false, fire: false };
-    for (const found of pads) {
+    for (const found of navigator.getGamepads?.() ?? []) {
       if (!found) continue;
-      pad.left ||= found.axes[0] < -STICK || Boolean(found.buttons[14]?.pressed);
-      pad.right ||= found.axes[0] > STICK || Boolean(found.buttons[15]?.pressed);
-      pad.fire ||= found.buttons.slice(0, 4).some(({ pressed }) => pressed);
+      pad.left ||= found.axes[0] < -STICK || Boolean(found.buttons[PAD.left]?.pressed);
+      pad.right ||= found.axes[0] > STICK || Boolean(found.buttons[PAD.right]?.pressed);
+      pad.fire ||= found.buttons.slice(0, PAD.fire).some(({ pressed }) => pressed);
     }
     this.#pad = pad;
     this.#changed();
@@ -97,6 +131,8 @@ export class Input {
   #releaseAll() {
     this.#down.clear();
     this.#target = null;
+    this.#serving = false;
+    this.#pad = { left: false, right: false, fire: false };
     this.#changed();
   }
 
@@ -111,16 +147,6 @@ export class Input {
     const text = JSON.stringify(keys);
     if (text === this.#last) return;
     this.#last = text;
-    this.#tell(keys);
+    this.#listeners.keys(keys);
   }
-}
-
-/**
- * Whether the key belongs to a control that has the focus: letters to a text, space to a button, arrows to a choice.
- * @param {KeyboardEvent} event
- */
-function isWorked({ target, code }) {
-  if (!(target instanceof Element)) return false;
-  if (target.closest('input, textarea, select, [contenteditable]')) return true;
-  return code === 'Space' && target.closest('button, summary, a') !== null;
 }

@@ -3,11 +3,12 @@ import { AppError, Peer } from '../wire.js';
 import { handOver } from './canvas.js';
 
 /** @typedef {import('./visitor-board.js').Keys} Keys */
+/** @typedef {import('./visitor-board.js').VisitorState} VisitorState */
 
 export class Visitor {
   #worker;
   #peer;
-  /** @type {(state: any) => void} */
+  /** @type {(state: VisitorState) => void} */
   onState = () => {};
 
   /** @param {(error: AppError) => void} onLost */
@@ -16,8 +17,9 @@ export class Visitor {
     this.#peer = new Peer(this.#worker);
     this.#worker.addEventListener('error', (event) => {
       event.preventDefault();
-      const lost = new AppError('BoardCrashed', `your board stopped: ${event.message || 'its worker failed to load'}`, 'Press Start again.');
+      const lost = new AppError('BoardCrashed', `your board stopped: ${event.message || 'its worker failed to load'}`, 'Press Start anew.');
       this.#peer.lose(lost);
+      this.end();
       onLost(lost);
     });
   }

@@ -1,17 +1,20 @@
 import { h, milliseconds } from './dom.js';
 
-/** Stages in the order in which they follow each other, and what they are. */
+/** Stages as a decision's data goes through them, and what they are. */
 const STAGES = {
-  'hand-over': 'to the engine and back',
-  compute: 'the engine itself',
-  decide: 'choose the action',
   capture: 'the emulator plays four frames',
   preprocess: 'resize and stack',
+  'hand-over': 'infer: to the engine and back',
+  compute: 'infer: the engine itself',
+  decide: 'choose the action',
   draw: 'four frames to the canvas',
   decision: 'the whole of it',
 };
 
-/** The loop's times while it runs: a bar from 0 to P50 and a line on to P95, for each stage. */
+/** What four frames of a 60th of a second leave for a decision. */
+const DEADLINE_MS = 66.7;
+
+/** The loop's times while it runs: for each stage a bar from 0 to P50, and a lighter one on to P95. */
 export class LoopView {
   #rows = Object.entries(STAGES).map(([stage, label]) => {
     const p50 = h('td', {}, '–');
@@ -21,9 +24,8 @@ export class LoopView {
   });
   #summary = h('p', { class: 'note' });
   root = h(
-    'details',
-    { class: 'loop', open: true, hidden: true },
-    h('summary', {}, 'What one decision takes'),
+    'div',
+    { class: 'loop' },
     h(
       'div',
       { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': "The agent's loop, stage by stage" },
@@ -38,25 +40,19 @@ export class LoopView {
     this.#summary,
   );
 
-  clear() {
-    this.root.hidden = true;
-  }
-
-  /** @param {any} loop what Python tells: engine, stages, frames, missed_frames, worst_gap_ms, late_decisions */
-  show({ engine, stages, frames, missed_frames, worst_gap_ms, late_decisions }) {
+  /** @param {any} loop what Python tells: engine, stages, late_decisions and more */
+  show({ engine, stages, late_decisions }) {
     if (stages.length === 0) return;
-    this.root.hidden = false;
     const found = new Map(stages.map((/** @type {any} */ stage) => [stage.stage, stage]));
-    const most = found.get('decision').p95_ms;
+    const { n, p50_ms, p95_ms } = found.get('decision');
     for (const { stage, row, p50, p95 } of this.#rows) {
       const times = found.get(stage);
-      row.style.setProperty('--p50', `${(100 * times.p50_ms) / most}%`);
-      row.style.setProperty('--p95', `${Math.min(100, (100 * times.p95_ms) / most)}%`);
+      row.style.setProperty('--p50', `${(100 * times.p50_ms) / p95_ms}%`);
+      row.style.setProperty('--p95', `${Math.min(100, (100 * times.p95_ms) / p95_ms)}%`);
       p50.textContent = milliseconds(times.p50_ms);
       p95.textContent = milliseconds(times.p95_ms);
     }
-    const missed = frames ? `${missed_frames} of ${frames + missed_frames} frames missed their 60th of a second` : 'at full speed no frame is due at a certain time';
-    const gap = worst_gap_ms ? `, the longest wait for one was ${milliseconds(worst_gap_ms)}` : '';
-    this.#summary.textContent = `${found.get('decision').n} decisions on ${engine}: ${missed}${gap}; ${late_decisions} decisions took longer than the 66.7 ms that their frames are shown.`;
+    const share = `${((100 * p50_ms) / DEADLINE_MS).toPrecision(2)} %`;
+    this.#summary.textContent = `${n} ${n === 1 ? 'decision' : 'decisions'} on ${engine}. Half of them took no more than ${share} of the ${DEADLINE_MS} ms that their four frames are shown; ${late_decisions} took longer than that.`;
   }
 }

@@ -1,0 +1,49 @@
+import { h } from './dom.js';
+
+/** Where the agent can run, and why not elsewhere. */
+export class EngineChoice {
+  root = h('select');
+  /** @type {Map<string, string>} why an engine cannot be chosen; the empty text where it can */
+  #known = new Map();
+
+  constructor() {
+    const gpu = 'gpu' in navigator ? '' : 'no WebGPU in this browser';
+    const threads = globalThis.crossOriginIsolated && navigator.hardwareConcurrency > 1;
+    this.#known.set('wasm-1', '').set('webgpu-stock', gpu).set('webgpu-fast', gpu);
+    if (threads) this.#known.set('wasm-2', '');
+    this.#write();
+  }
+
+  get value() {
+    return this.root.value;
+  }
+
+  set value(/** @type {string} */ name) {
+    this.root.value = name;
+  }
+
+  /** What a check has found out. @param {{name: string, actual: object | null}[]} engines of its report */
+  learn(engines) {
+    for (const { name, actual } of engines) this.#known.set(name, actual ? '' : 'the check could not open it');
+    this.#write();
+  }
+
+  /** Those that can be chosen instead of one. @param {string} name */
+  others(name) {
+    return this.#names.filter((other) => other !== name && !this.#known.get(other));
+  }
+
+  get #names() {
+    return [...this.#known.keys()].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  }
+
+  #write() {
+    const chosen = this.root.value || 'wasm-1';
+    this.root.replaceChildren(
+      ...this.#names.map((name) => {
+        const why = this.#known.get(name);
+        return h('option', { value: name, disabled: Boolean(why), selected: name === chosen }, why ? `${name} (${why})` : name);
+      }),
+    );
+  }
+}
