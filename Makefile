@@ -34,6 +34,7 @@ test: ## Everything that must be green: lint, build, unit, browser and page test
 	@$(MAKE) lint
 	@$(MAKE) build
 	@$(MAKE) test-unit
+	@$(MAKE) test-training
 	@$(MAKE) test-browser
 	@$(MAKE) test-page
 
@@ -47,6 +48,21 @@ lint: .venv/.test-stamp node_modules/.stamp ## Style and types, of Python and Ja
 .PHONY: test-unit
 test-unit: .venv/.test-stamp ## Tests on CPython alone
 	$(BIN)/pytest tests/unit
+
+# PyTorch for the CPU comes as a wheel for Python 3.11, so training has an environment of its own.
+FIND_PYTHON_3_11 = for python in python3.11 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.11*/bin/python3; do \
+	if "$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then echo "$$python"; exit; fi; done
+
+.PHONY: test-training
+test-training: ## Tests of the training, in its own environment; needs Python 3.11
+	@python=$$($(FIND_PYTHON_3_11)); \
+	if [ -z "$$python" ]; then echo "training is not tested: no Python 3.11 found ('pyenv install 3.11' brings one)"; exit; fi; \
+	if [ ! .venv-training/.stamp -nt training/requirements.txt ]; then \
+		echo "creating .venv-training ($$("$$python" --version)): PyTorch takes a while"; \
+		"$$python" -m venv .venv-training; \
+		.venv-training/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r training/requirements.txt; \
+		touch .venv-training/.stamp; fi; \
+	.venv-training/bin/python -m pytest tests/training
 
 .PHONY: test-browser
 test-browser: .venv/.test-stamp chromium ## Tests inside Pyodide; needs dist/
