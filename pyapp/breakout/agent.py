@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pyapp.breakout.environment import Info
     from pyapp.engine import Engine
 
+ANSWER_LIMIT_S = 20.0
+"""An engine that takes longer for one decision is taken for lost; the first one on a software GPU compiles for seconds."""
+
 
 class Decision(NamedTuple):
     """What a policy wants done, and what it took to find out."""
@@ -79,7 +82,9 @@ class Agent:
             The engine is gone, or ``BadScores``: what it gave is no answer.
         """
         start = time.perf_counter()
-        outputs, compute_ms = await self.engine.run_timed({"observation": observation[np.newaxis].astype(np.float32)})
+        outputs, compute_ms = await self.engine.run_timed(
+            {"observation": observation[np.newaxis].astype(np.float32)}, limit_s=ANSWER_LIMIT_S
+        )
         infer_ms = (time.perf_counter() - start) * 1000
         q_values = outputs["q_values"][0]
         if not np.isfinite(q_values).all() or not q_values.any():
