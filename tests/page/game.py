@@ -53,6 +53,11 @@ class Game:
         [found] = [button for button in buttons if button.text.startswith(text) and button.is_displayed()]
         found.click()
 
+    def speed(self, label: str) -> None:
+        """Choose the agent's speed: 1×, 2× or max."""
+        [radio] = self.driver.find_elements("xpath", f"//fieldset[@class='speeds']//label[contains(., '{label}')]/input")
+        radio.click()
+
     @property
     def state(self) -> str:
         found: str = self.visit.page.run("return pyappPage.play.state")

@@ -31,6 +31,14 @@ def hold(game, key, seconds):
     ActionChains(game.driver).key_down(key).pause(seconds).key_up(key).perform()
 
 
+def test_nothing_is_loaded_before_start(page):
+    assert Game(page).state == "idle"
+    asked = page.driver.execute_script("return performance.getEntriesByType('resource').map(({ name }) => name)")
+    assert not [name for name in asked if "/ale/" in name or "visitor-worker" in name]
+    targets = page.driver.execute_cdp_cmd("Target.getTargets", {})["targetInfos"]
+    assert not [target["url"] for target in targets if "visitor-worker" in target["url"] or "engine-worker" in target["url"]]
+
+
 def test_both_boards_move(game):
     assert game.changes("agent")
     before = game.console()["frame"]
@@ -62,8 +70,30 @@ def test_a_finger_on_the_board_moves_the_paddle_to_it(game):
     for share in (0.8, 0.3):
         touch = [{"x": x + share * width, "y": y + height / 2}]
         game.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": touch})
-        wait_until(lambda wanted=share * 160: abs(game.paddle - wanted) < 8, f"the paddle is at {share:.0%} of the width", 3)
+        wait_until(lambda wanted=share * 160: abs(game.paddle - wanted) < 4, f"the paddle is at {share:.0%} of the width", 3)
+        time.sleep(0.2)
+        assert len({game.paddle for _ in range(10)}) == 1, "the paddle swings about the finger"
         game.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_p_and_r_work_and_leave_letters_to_texts(game):
+    board = game.driver.find_element("css selector", ".board.you canvas")
+    board.send_keys("p")
+    wait_until(lambda: game.state == "paused", "P pauses", 3)
+    board.send_keys("p")
+    wait_until(lambda: game.state == "playing", "P resumes", 3)
+    wait_until(lambda: game.console()["frame"] > 60, "the visitor has played for a second", 5)
+    board.send_keys("r")
+    wait_until(lambda: game.console()["frame"] < 60, "R restarts", 3)
+    paddle = game.paddle
+    for text in ("#play input[inputmode=numeric]", "#console input"):
+        field = game.driver.find_element("css selector", text)
+        field.clear()
+        field.send_keys("a drape", Keys.ARROW_LEFT)
+        assert field.get_attribute("value") == "a drape"
+        field.clear()
+    assert (game.state, game.paddle) == ("playing", paddle)
+    assert game.console()["frame"] > 5, "R restarted from a text"
 
 
 def test_pause_stops_both_a_step_is_one_decision_and_resume_goes_on(game):
@@ -109,8 +139,7 @@ def test_speeds(game):
 
     rates = {}
     for label in ("2×", "max", "1×"):
-        [radio] = game.driver.find_elements("xpath", f"//fieldset[@class='speeds']//label[contains(., '{label}')]/input")
-        radio.click()
+        game.speed(label)
         time.sleep(0.3)
         rates[label] = pace()
     assert 45 <= rates["1×"] <= 75, rates
@@ -146,6 +175,33 @@ def test_a_lost_engine_is_told_and_the_other_one_goes_on_with_the_game(game):
     assert game.agent_frames < stands + 1000, "the game began anew"
 
 
+def test_an_engine_whose_worker_dies_in_silence_is_missed(page, game):
+    """Nobody is told when a worker is ended from outside; only the answer does not come."""
+    page.driver.execute_script("""
+        const { Worker } = globalThis;
+        globalThis.Worker = class extends Worker {
+            constructor(...given) {
+                super(...given);
+                globalThis.Worker = Worker;
+                globalThis.endEngine = () => this.terminate();
+            }
+        };
+    """)
+    game.choose("wasm-2")
+    wait_until(lambda: "wasm-2 plays on" in game.status, "the other engine plays", 20)
+    page.python("pyapp.breakout.agent.ANSWER_LIMIT_S = 1.0")
+    wait_until(lambda: game.agent_frames > 20, "the agent plays", 5)
+    page.driver.execute_script("endEngine()")
+    wait_until(lambda: game.error, "the loss is told", 5)
+    assert "engine wasm-2 did not answer within 1.0 s" in game.error
+    stands = game.agent_frames
+    game.press("Go on with wasm-1")
+    wait_until(lambda: game.agent_frames > stands, "the game goes on", 20)
+    assert game.agent_frames < stands + 1000, "the game began anew"
+    assert not game.error
+    page.python("pyapp.breakout.agent.ANSWER_LIMIT_S = 20.0")
+
+
 def test_python_that_is_busy_does_not_stop_the_visitor(game):
     before = game.console()["frame"]
     script = "globalThis.busy = pyappPage.evaluate('import time\\nstart = time.time()\\nwhile time.time() - start < 2: pass')"
@@ -175,6 +231,7 @@ def test_a_hidden_tab_pauses_both_and_its_time_does_not_count(game):
     time.sleep(0.4)
     game.driver.execute_script(hide.replace("{hidden}", "false"))
     assert (game.console()["frame"], game.agent_frames) == before
+    assert game.driver.switch_to.active_element.text == "Resume"
     game.press("Resume")
     wait_until(lambda: game.agent_frames > before[1] + 20, "the game goes on", 5)
     counts = game.visit.page.run("return await pyappPage.play.counts()")
@@ -183,6 +240,9 @@ def test_a_hidden_tab_pauses_both_and_its_time_does_not_count(game):
 
 def test_the_loop_is_shown_and_in_the_report(game):
     report = game.visit.page.check({"engines": ["wasm-1"], "runs": 3, "warmup": 1})
+    assert game.state == "paused", "the game takes time from the engines that a check compares"
+    assert "check" in game.status
+    game.press("Resume")
     wait_until(lambda: game.agent_frames > 200, "the agent has played for a while", 8)
     shown = game.visit.table("The agent's loop, stage by stage")
     stages = {"hand-over", "compute", "decide", "capture", "preprocess", "draw", "decision"}
@@ -213,10 +273,64 @@ def test_a_bad_seed_is_quoted_and_the_games_go_on(game):
     assert game.console()["frame"] > before
 
 
+def test_a_round_is_over_when_both_games_are(page, game):
+    """The agent's place is taken by a policy from the console: an object with one method."""
+    game.speed("max")
+    page.python(ONLY_SERVES)
+    wait_until(lambda: "agent's game is over" in game.status, "the agent's game is over", 10)
+    assert "Game over" in page.text(".board.agent")
+    ActionChains(game.driver).key_down(Keys.SPACE).perform()
+    wait_until(lambda: game.state == "over", "the visitor's game is over", 30)
+    ActionChains(game.driver).key_up(Keys.SPACE).perform()
+    you, agent = (page.text(f".board.{name} .numbers").split("\n")[1::2] for name in ("you", "agent"))
+    scores = int(you[0]), int(agent[0])
+    assert (you[3], agent[3]) == (str(int(scores[0] > scores[1])), str(int(scores[1] > scores[0])))
+    assert ("A draw" if scores[0] == scores[1] else "the round") in game.status
+    game.press("Restart")
+    wait_until(lambda: game.state == "playing" and game.console()["frame"] > 30, "the next round", 5)
+
+
+ONLY_SERVES = """
+from pyapp.breakout.agent import Decision
+
+class OnlyServes:
+    async def decide(self, observation, info):
+        return Decision(1)
+
+await page.agent.play(OnlyServes())
+"""
+
+
+def test_the_agent_beats_a_random_policy_over_the_same_seeds(page, game):
+    game.speed("max")
+    game.pause()
+    agent, random = json.loads((page.python(DUEL) or "").strip("'"))
+    assert all(a > r for a, r in zip(agent, random, strict=True)), (agent, random)
+
+
+DUEL = """
+import json
+from pyapp.breakout.agent import RandomPolicy
+
+async def scores(policies):
+    loop, found = page.agent.runner.loop, []
+    for seed, policy in enumerate(policies, 1):
+        await loop.exchange(policy)
+        await loop.restart(seed)
+        for _ in range(400):
+            if not await loop.step():
+                break
+        found.append(loop.score)
+    return found
+
+seeds = range(1, 4)
+json.dumps([await scores([page.agent.runner.loop.policy for _ in seeds]), await scores([RandomPolicy(seed) for seed in seeds])])
+"""
+
+
 def test_216000_frames_at_full_speed_do_not_grow_memory(game):
     """An hour of play, by a policy that asks no engine."""
-    [radio] = game.driver.find_elements("xpath", "//fieldset[@class='speeds']//label[contains(., 'max')]/input")
-    radio.click()
+    game.speed("max")
     game.pause()
     answer = game.visit.python(HOUR)
     before, after, frames = json.loads(answer.strip("'"))
