@@ -301,6 +301,8 @@ export class PlayView {
         this.#say(`${this.#agent.engine} stays.`);
         throw error;
       }
+      // Where the engine before was lost, the game goes on by itself.
+      if (this.#state === 'paused') await this.#python.agentTell('pause');
       this.#say(`${wanted} plays on from the same state.`);
       if (this.#state === 'playing') this.#boards.you.canvas.focus({ preventScroll: true });
     });
