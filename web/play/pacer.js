@@ -2,11 +2,14 @@
  * Keeps a game's pace: says at each tick of the display how many frames are due, and counts those that came too late.
  *
  * The console's 60 frames a second and the display's are two clocks. A frame is due at the tick that is nearest to its time, and the
- * schedule follows the display by up to 2 %, so that a display of 59.9 Hz does not drop a frame every ten seconds. A faster display ticks in between.
+ * schedule follows the display by up to 2 %, so that a display of 59.9 Hz does not drop a frame every ten seconds. A faster display ticks
+ * in between; its ticks are measured, for a frame that came half a frame early each time would make the game run fast.
  */
 
 export const FRAMES_PER_SECOND = 60;
 const FOLLOW = 0.02;
+/** How much a new tick's length counts beside those before. */
+const NEW_TICK = 0.1;
 
 export class Pacer {
   #period = 1000 / FRAMES_PER_SECOND;
@@ -14,6 +17,10 @@ export class Pacer {
   #next = null;
   /** @type {number | null} */
   #last = null;
+  /** @type {number | null} the last tick's time */
+  #ticked = null;
+  /** How long the display's ticks are. */
+  #tick = 1000 / FRAMES_PER_SECOND;
   /** Frames that were shown. */
   shown = 0;
   /** Frames that were due at a tick that had nothing to show, or had to show a later one. */
@@ -35,6 +42,7 @@ export class Pacer {
   stop() {
     this.#next = null;
     this.#last = null;
+    this.#ticked = null;
   }
 
   /** Whether no frame has been due since the clock was stopped. */
@@ -47,8 +55,11 @@ export class Pacer {
    * @returns {number} how many frames are due
    */
   due(now) {
+    if (this.#ticked !== null) this.#tick += NEW_TICK * (Math.min(now - this.#ticked, this.#period) - this.#tick);
+    this.#ticked = now;
     this.#next ??= now;
-    return Math.max(0, Math.floor((now - this.#next) / this.#period + 0.5) + 1);
+    const early = Math.min(this.#tick, this.#period) / 2;
+    return Math.max(0, Math.floor((now + early - this.#next) / this.#period) + 1);
   }
 
   /**
