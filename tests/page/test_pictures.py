@@ -8,6 +8,8 @@ import pytest
 from browser import models
 
 from .conftest import ROOT
+from .game import Game
+from .visit import wait_until
 
 OUTPUT = ROOT / "tests" / "output"
 WIDTHS = (1280, 390)
@@ -82,3 +84,15 @@ def test_the_page_fits_with_states_that_disagree(visit):
         page.check_by_click()
         assert page.has("#answers .walk .bad")
         assert_fits(page, "trouble")
+
+
+def test_the_page_fits_while_the_game_is_played_and_after_the_engine_is_lost(visit):
+    with visit() as page:
+        game = Game(page)
+        game.start()
+        game.press("Show what it sees")
+        wait_until(lambda: game.agent_frames > 150, "the agent has played for a while", 10)
+        assert_fits(page, "played")
+        page.python("page.agent.runner.loop.policy.engine._worker.end()")
+        wait_until(lambda: game.error, "the loss is told", 5)
+        assert_fits(page, "lost")
