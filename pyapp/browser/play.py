@@ -211,6 +211,7 @@ class AgentSide:
         """Forget the times and the frames that were counted so far."""
         self.board.js.reset_counts()
         self.runner.loop.times.clear()
+        self.runner.loop.late = 0
 
     def loop_section(self) -> str:
         """Return the report's loop section as JSON."""
@@ -222,15 +223,19 @@ class AgentSide:
             return []
         board = self.board.js
         loop = self._runner.loop
-        adapter = self._engine.facts.adapter if self._engine else None
         return loop_entries(
             self._settings.engine,
             loop.times.summary(),
             missed_frames=int(board.missed),
             frames=int(board.shown),
             late=loop.late,
-            software=bool(adapter and adapter.software),
+            software=self._software,
         )
+
+    @property
+    def _software(self) -> bool:
+        adapter = self._engine.facts.adapter if self._engine else None
+        return bool(adapter and adapter.software)
 
     async def play(self, policy: Policy) -> None:
         """Let any policy play on from the same state."""
@@ -388,6 +393,7 @@ class AgentSide:
             "missed_frames": int(board.missed),
             "worst_gap_ms": float(board.gap),
             "late_decisions": loop.late,
+            "software": self._software,
         }
         self._bridge.emit("loop", json.dumps(told))
 

@@ -1,17 +1,31 @@
+import { requireAdapter } from '../gpu.js';
 import { h } from './dom.js';
+
+const GPU_ENGINES = ['webgpu-stock', 'webgpu-fast'];
 
 /** Where the agent can run, and why not elsewhere. */
 export class EngineChoice {
   root = h('select');
   /** @type {Map<string, string>} why an engine cannot be chosen; the empty text where it can */
-  #known = new Map();
+  #known = new Map([['wasm-1', ''], ...GPU_ENGINES.map((name) => /** @type {[string, string]} */ ([name, '']))]);
+  #hasAsked = false;
 
   constructor() {
-    const gpu = 'gpu' in navigator ? '' : 'no WebGPU in this browser';
-    const threads = globalThis.crossOriginIsolated && navigator.hardwareConcurrency > 1;
-    this.#known.set('wasm-1', '').set('webgpu-stock', gpu).set('webgpu-fast', gpu);
-    if (threads) this.#known.set('wasm-2', '');
+    if (globalThis.crossOriginIsolated && navigator.hardwareConcurrency > 1) this.#known.set('wasm-2', '');
+    this.root.addEventListener('focus', () => this.askForGpu());
     this.#write();
+  }
+
+  /** Finds out whether there is a graphics adapter; that may wake a GPU, so it is not asked before somebody wants to play. */
+  async askForGpu() {
+    if (this.#hasAsked) return;
+    this.#hasAsked = true;
+    try {
+      await requireAdapter();
+    } catch {
+      for (const name of GPU_ENGINES) this.#known.set(name, 'no WebGPU here');
+      this.#write();
+    }
   }
 
   get value() {

@@ -146,6 +146,7 @@ export class PlayView {
     }
     await this.#attempt(async () => {
       const seeds = this.#chosenSeeds();
+      this.#engine.askForGpu();
       this.#enter('starting', 'Loading the emulator …');
       const emulator = await this.#loaded();
       await this.#openVisitor(emulator, seeds.you);
