@@ -291,7 +291,7 @@ class AgentSide:
             self._runner = Runner(loop, board, self._changed)
             if not wanted.paused:
                 self._runner.resume()
-            self._changed()
+            self._changed(at_once=True)
 
     async def _exchange(self, name: str) -> None:
         spec = EngineSpec.parse(name)
@@ -305,7 +305,7 @@ class AgentSide:
             self.board.js.reset_counts()
             if before:
                 await before.close()
-            self._changed()
+            self._changed(at_once=True)
 
     async def _restart(self, seed: int | None) -> None:
         async with self._busy:
@@ -313,7 +313,7 @@ class AgentSide:
             self.board.js.clear()
             self._seconds, self._since = 0.0, time.perf_counter() if runner.state == "playing" else None
             await runner.restart(seed)
-            self._changed()
+            self._changed(at_once=True)
 
     async def _stop(self) -> None:
         async with self._busy:
@@ -340,8 +340,8 @@ class AgentSide:
             )
         return '{"ok": true}'
 
-    def _changed(self) -> None:
-        """Tell the page what is new, but not more often than it can be read."""
+    def _changed(self, *, at_once: bool = False) -> None:
+        """Tell the page what is new, but not more often than it can be read, unless it waits for it."""
         runner = self._runner
         if runner is None:
             return
@@ -354,7 +354,7 @@ class AgentSide:
             self._seconds += now - self._since
             self._since = None
             self.board.js.hold(True)
-        if not playing or now - self._told >= TOLD_S:
+        if at_once or not playing or now - self._told >= TOLD_S:
             self._told = now
             self._tell(runner.state)
         if now - self._loop_told >= LOOP_TOLD_S:
