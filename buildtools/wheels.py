@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
 import sys
 import zipfile
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtools.errors import BuildError
@@ -15,10 +17,12 @@ from buildtools.tools import INSTALL_REMEDY, SOURCE_DATE_EPOCH, pyodide_command,
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from buildtools.lock import Lock
     from buildtools.progress import Progress
+
+#: Where `pyapp.onnxfile` looks for ONNX's schema first.
+SCHEMA = "pyapp/_onnx_ml_pb2.py"
 
 _ZIP_DATE = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC).timetuple()[:6]
 
@@ -34,7 +38,22 @@ def build_wheel(root: Path, target: Path, progress: Progress) -> Path:
         progress=progress,
     )
     (wheel,) = target.glob("pyapp-*.whl")
+    add_schema(wheel)
     return wheel
+
+
+def add_schema(wheel: Path) -> None:
+    """Put ONNX's schema into the wheel: generated code, out of the pinned `onnx`, which itself has no wheel for Pyodide.
+
+    The RECORD does not know of it until `normalise_wheel` has written that anew.
+    """
+    require_module("onnx")
+    spec = importlib.util.find_spec("onnx")
+    source = Path(spec.origin).with_name("onnx_ml_pb2.py") if spec and spec.origin else None
+    if source is None or not source.is_file():
+        raise BuildError("the installed onnx has no onnx_ml_pb2.py", INSTALL_REMEDY)
+    with zipfile.ZipFile(wheel, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(SCHEMA, source.read_bytes())
 
 
 def check_python(lock: Lock) -> None:
