@@ -26,6 +26,7 @@ const SPEEDS = /** @type {const} */ ([
   [0, 'max'],
 ]);
 const SEEN_SIDE = 170;
+const HIDDEN = 'The tab was hidden, so both games wait.';
 const CHECK_RUNS = 'The check runs, so both games wait.';
 
 /** The game: the visitor on the left, the agent on the right, and what the agent's loop takes. */
@@ -170,6 +171,10 @@ export class PlayView {
 
   async resume() {
     if (this.#busy) return this.pause(CHECK_RUNS);
+    if (document.hidden) {
+      this.#hidden = true;
+      return this.pause(HIDDEN);
+    }
     this.#enter('playing', 'Playing. Press space to serve, or tap your board.');
     await Promise.all([this.#visitor?.pause(false), this.#hasPython && this.#python.agentTell('resume')]);
     this.#boards.you.canvas.focus({ preventScroll: true });
@@ -234,7 +239,7 @@ export class PlayView {
   #lookedAt(looked) {
     if (!looked && this.#state === 'playing') {
       this.#hidden = true;
-      this.#attempt(() => this.pause('The tab was hidden, so both games wait.'));
+      this.#attempt(() => this.pause(HIDDEN));
     } else if (looked && this.#hidden) {
       this.#hidden = false;
       if (this.#state === 'paused') this.#pause.focus({ preventScroll: true });
@@ -326,6 +331,7 @@ export class PlayView {
     agent.show({ score, lives, seconds });
     this.#scores.show(q_values, action);
     if (before.state === state) return;
+    this.#frames.interrupt();
     if (state === 'failed') this.#loseEngine(engine, error);
     else if (before.state === 'failed') this.#error.hidden = true;
     if (state === 'over') this.#ends('agent', score);
@@ -376,8 +382,12 @@ export class PlayView {
 
   /** The engine is gone, the game is not. @param {string} engine @param {import('../types.d.ts').WireError} error */
   #loseEngine(engine, error) {
-    const others = this.#engine.others(engine);
-    this.#showError(error, others.map((name) => [`Go on with ${name}`, name, () => this.#exchange()]), "The agent's game waits where it was.");
+    /** @type {[string, string, () => unknown][]} */
+    const ways = this.#engine.others(engine).map((name) => [`Go on with ${name}`, name, () => this.#exchange()]);
+    ways.push([`Open ${engine} again`, engine, () => this.#exchange()]);
+    // A policy from the console raises what it likes; its message alone may say nothing.
+    const message = error.remedy ? error.message : `${error.name}: ${error.message}`;
+    this.#showError({ ...error, message }, ways, "The agent's game waits where it was.");
   }
 
   /** @param {AppError} error */
@@ -461,7 +471,7 @@ export class PlayView {
   #veil() {
     const standing = { idle: 'Press Start', starting: 'Loading …', playing: '', paused: 'Paused', over: '' }[this.#state];
     this.#boards.you.veil = this.#rounds.hasEnded('you') ? 'Game over' : standing;
-    const lost = { failed: this.#hasPython ? 'Engine lost' : 'Python stopped', over: 'Game over' }[this.#agent.state];
+    const lost = { failed: this.#hasPython ? 'Agent stopped' : 'Python stopped', over: 'Game over' }[this.#agent.state];
     this.#boards.agent.veil = (this.#hasGame && lost) || standing;
   }
 
