@@ -77,6 +77,15 @@ def test_a_finger_on_the_board_moves_the_paddle_to_it(game):
         game.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
+def test_a_gamepad_moves_the_paddle(page, game):
+    pads = "navigator.getGamepads = () => [null, {{ axes: [{axis}, 0], buttons: [] }}]"
+    page.driver.execute_script(pads.format(axis=-0.9))
+    wait_until(lambda: game.paddle < 25, "the stick moves the paddle to the left", 3)
+    page.driver.execute_script(pads.format(axis=0.9))
+    wait_until(lambda: game.paddle > 140, "the stick moves the paddle to the right", 3)
+    page.driver.execute_script("delete navigator.getGamepads")
+
+
 def test_p_and_r_work_and_leave_letters_to_texts(game):
     board = game.driver.find_element("css selector", ".board.you canvas")
     board.send_keys("p")
@@ -420,6 +429,38 @@ def test_without_offscreen_canvases_the_page_draws(page):
         assert page.driver.execute_script("return document.querySelector('.board.you canvas').getContext('2d') !== null")
     finally:
         page.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
+
+
+def test_without_python_the_visitor_plays_on(page):
+    script = """
+        self.Worker = class extends Worker {
+            constructor(...given) {
+                super(...given);
+                self.python ??= this;
+            }
+        };
+    """
+    added = page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+    try:
+        page.driver.refresh()
+        page.page.wait_ready()
+        game = Game(page)
+        game.start()
+        crash = "python.terminate(); python.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))"
+        page.driver.execute_script(crash)
+        assert "Python stopped: out of memory" in page.text("#error")
+        assert "your game goes on" in game.status
+        before = game.console()["frame"]
+        wait_until(lambda: game.console()["frame"] > before + 30, "the visitor plays on", 3)
+        for text, state in (("Pause", "paused"), ("Resume", "playing"), ("Restart", "playing")):
+            game.press(text)
+            wait_until(lambda state=state: game.state == state, f"{text} works", 3)
+        assert not game.error
+        wait_until(lambda: 0 < game.console()["frame"] < 60, "the visitor begins again", 3)
+    finally:
+        page.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
+        page.driver.refresh()
+        page.page.wait_ready()
 
 
 def test_without_isolation_the_agent_plays_by_message(visit):
