@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,13 +134,31 @@ async def parity(engine: Engine, suite: Suite, *, on_case: Callable[[int, int], 
     EngineError
         If the engine stops; answers that are wrong or useless are results and raise nothing.
     """
+    answers = []
+    for index in range(len(suite)):
+        outputs = await engine.run(suite.inputs(index))
+        answers.append(np.asarray(outputs.get("q_values", ()), dtype=np.float32).reshape(-1))
+        on_case(index + 1, len(suite))
+    return judge(engine.spec.name, suite, answers)
+
+
+def judge(engine: str, suite: Suite, answers: Sequence[NDArray[np.float32]]) -> Parity:
+    """Compare an engine's answers with Python's.
+
+    Parameters
+    ----------
+    engine : str
+        Its name.
+    suite : Suite
+        Cases with Python's answers.
+    answers : sequence of float32 [4]
+        One for each case; of another length where the engine gave something else.
+    """
     q_values = np.full_like(suite.q_values, np.nan)
     action = np.full(len(suite), -1, dtype=np.int64)
     diff = np.full(len(suite), np.inf)
     failures: dict[int, str] = {}
-    for index in range(len(suite)):
-        outputs = await engine.run(suite.inputs(index))
-        scores = np.asarray(outputs.get("q_values", ()), dtype=np.float32).reshape(-1)
+    for index, scores in enumerate(answers):
         failure = _failure(scores, expected=suite.q_values.shape[1])
         if failure != FAILURE_WRONG_SHAPE:
             q_values[index] = scores
@@ -149,8 +167,7 @@ async def parity(engine: Engine, suite: Suite, *, on_case: Callable[[int, int], 
         else:
             action[index] = int(scores.argmax())
             diff[index] = np.abs(scores.astype(np.float64) - suite.q_values[index]).max()
-        on_case(index + 1, len(suite))
-    return Parity(engine.spec.name, suite.name, q_values, action, diff, failures, suite)
+    return Parity(engine, suite.name, q_values, action, diff, failures, suite)
 
 
 def _failure(scores: NDArray[np.float32], *, expected: int) -> str | None:

@@ -126,13 +126,25 @@ def ratio_interval(
     ValueError
         If there is no round, or the numbers of rounds differ.
     """
-    if not numerator or len(numerator) != len(denominator):
-        raise ValueError(f"both engines need the same rounds, got {len(numerator)} and {len(denominator)}")
-    picks = np.random.default_rng(seed).integers(0, len(numerator), size=(resamples, len(numerator)))
-    ratios = _resampled_percentile(numerator, picks, percentile) / _resampled_percentile(denominator, picks, percentile)
+    ratios = ratio_resamples(numerator, denominator, percentile, seed=seed, resamples=resamples)
     low, high = np.percentile(ratios, [2.5, 97.5])
     value = np.percentile(np.concatenate(numerator), percentile) / np.percentile(np.concatenate(denominator), percentile)
     return RatioInterval(value=float(value), low=float(low), high=float(high))
+
+
+def ratio_resamples(
+    numerator: list[NDArray[np.float64]],
+    denominator: list[NDArray[np.float64]],
+    percentile: float,
+    *,
+    seed: int,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+) -> NDArray[np.float64]:
+    """Ratio of two percentiles in each bootstrap resample of rounds: float64 [resamples]; see `ratio_interval`."""
+    if not numerator or len(numerator) != len(denominator):
+        raise ValueError(f"both engines need the same rounds, got {len(numerator)} and {len(denominator)}")
+    picks = np.random.default_rng(seed).integers(0, len(numerator), size=(resamples, len(numerator)))
+    return _resampled_percentile(numerator, picks, percentile) / _resampled_percentile(denominator, picks, percentile)
 
 
 def _resampled_percentile(
