@@ -58,6 +58,8 @@ class EngineHandle {
   }
 }
 
+/** @typedef {{ale: import('./ale.js').Ale, open: (sticky: number, seed: number) => import('./ale.js').Game}} Emulator */
+
 /** The verbs, for one Python worker. */
 export class Bridge {
   #page;
@@ -65,7 +67,7 @@ export class Bridge {
   #siteBase;
   /** @type {Map<number, EngineHandle>} */
   #engines = new Map();
-  /** @type {ReturnType<Bridge['cartridge']> | null} */
+  /** @type {Promise<Emulator> | null} */
   #cartridge = null;
   #hiddenCount = 0;
   #hidden = false;
@@ -111,10 +113,11 @@ export class Bridge {
   }
 
   /**
-   * The emulator with Breakout's ROM, loaded once.
-   * @returns {Promise<{ale: import('./ale.js').Ale, open: (sticky: number, seed: number) => import('./ale.js').Game}>}
+   * The emulator with Breakout's ROM, loaded once, and again after it has crashed.
+   * @returns {Promise<Emulator>}
    */
-  cartridge() {
+  async cartridge() {
+    if (this.#cartridge && (await this.#cartridge).ale.crashed) this.#cartridge = null;
     this.#cartridge ??= this.#loadCartridge().catch((error) => {
       this.#cartridge = null; // so that the next one may try again
       throw error;

@@ -168,3 +168,20 @@ async def test_opening_and_closing_games_does_not_eat_memory(page, open_breakout
             play(env, 5)
     gc.collect()
     assert ale.bytes == before, f"{ale.bytes - before} bytes more after 30 games"
+
+
+async def test_after_a_crash_the_emulator_is_loaded_anew(page, open_breakout):
+    ale = (await page._bridge.cartridge()).ale
+    env = await open_breakout()
+    env.reset(1)
+    assert refused_by_javascript(ale.run, trap).name == "AleCrashed"
+    assert "crashed" in refused(env.reset), "a game went on in a module that had crashed"
+    env.close()
+    with await open_breakout() as fresh:
+        fresh.reset(1)
+    assert not (await page._bridge.cartridge()).ale.crashed, "the module that had crashed is still in use"
+
+
+def trap(_exports):
+    """Stand in for a call that ends in a trap."""
+    raise RuntimeError("unreachable")
