@@ -27,6 +27,13 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** @param {string} text @param {() => unknown} act @param {string} [kind] its class */
+export function button(text, act, kind) {
+  const made = h('button', { type: 'button', ...(kind && { class: kind }) }, text);
+  made.addEventListener('click', act);
+  return made;
+}
+
 /**
  * A table with a caption for screen readers; the first cell of each row is its header.
  * @param {string} caption

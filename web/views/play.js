@@ -1,31 +1,26 @@
 import { Cartridge } from '../play/cartridge.js';
-import { handOver, renewed } from '../play/canvas.js';
+import { handOver } from '../play/canvas.js';
 import { Input } from '../play/input.js';
 import { Rounds } from '../play/round.js';
 import { Visitor } from '../play/visitor.js';
-import { toNumber } from '../settings.js';
 import { AppError, toWireError } from '../wire.js';
 import { BoardView } from './board.js';
-import { h, megabytes } from './dom.js';
+import { Controls } from './controls.js';
+import { button, h, megabytes } from './dom.js';
 import { EngineChoice } from './engine-choice.js';
 import { FramesView } from './frames.js';
 import { LoopView } from './loop.js';
+import { MindView } from './mind.js';
 import { RomView } from './rom.js';
-import { ScoresView } from './scores.js';
+import { SeedFields } from './seeds.js';
+import { Trouble } from './trouble.js';
 
 /** @typedef {import('../python-host.js').PythonHost} PythonHost */
 /** @typedef {import('../types.d.ts').Site} Site */
 /** @typedef {import('./frames.js').Counts} Counts */
 /** @typedef {import('../play/visitor-board.js').VisitorState} VisitorState */
-/** @typedef {'idle' | 'starting' | 'playing' | 'paused' | 'over'} State of a round */
+/** @typedef {import('./controls.js').State} State */
 
-const MAX_SEED = 2 ** 31 - 1;
-const SPEEDS = /** @type {const} */ ([
-  [1, '1×'],
-  [2, '2×'],
-  [0, 'max'],
-]);
-const SEEN_SIDE = 170;
 const HIDDEN = 'The tab was hidden, so both games wait.';
 const CHECK_RUNS = 'The check runs, so both games wait.';
 
@@ -51,25 +46,24 @@ export class PlayView {
     you: new BoardView('you', 'You', { tabindex: 0, 'aria-label': 'Your board: arrow keys or A and D move the paddle, space serves' }),
     agent: new BoardView('agent', 'The agent', { 'aria-label': "The agent's board" }),
   };
-  #scores = new ScoresView();
+  #mind = new MindView((wanted) => this.#hasGame && this.#hasPython && this.#attempt(() => this.#python.agentSees(wanted)));
   #loop = new LoopView();
   #frames = new FramesView();
-  #seen = h('canvas', { class: 'seen', width: SEEN_SIDE, height: SEEN_SIDE, role: 'img', hidden: true, 'aria-label': 'What the agent sees: four frames of 84 by 84, oldest first' });
-  #sees = button('Show what it sees', () => this.#toggleSeen());
   #engine = new EngineChoice();
-  #seed = h('input', { type: 'text', inputmode: 'numeric', placeholder: 'any', spellcheck: 'false' });
-  #same = h('input', { type: 'checkbox', checked: true });
+  #seeds = new SeedFields();
   #start = button('Start', () => this.start(), 'primary');
-  #pause = button('Pause', () => this.#togglePause());
-  #step = button('Step one decision', () => this.#attempt(() => this.#python.agentAsk('step')));
-  #restart = button('Restart', () => this.restart());
-  #speeds = h('fieldset', { class: 'speeds' }, h('legend', {}, "Agent's speed"), ...SPEEDS.map(([speed, label]) => this.#speed(speed, label)));
-  #controls = h('fieldset', { class: 'plain games', hidden: true }, h('div', { class: 'buttons' }, this.#pause, this.#step, this.#restart), this.#speeds);
+  #controls = new Controls({
+    pause: () => this.#togglePause(),
+    step: () => this.#attempt(() => this.#python.agentAsk('step')),
+    restart: () => this.restart(),
+    speed: (speed) => this.#hasGame && this.#attempt(() => this.#python.agentTell('speed', speed)),
+    pointed: () => this.#state === 'playing' && this.#focusBoard(),
+  });
   #status = h('p', { class: 'note', role: 'status' });
   #progress = h('progress', { max: 1, value: 0, hidden: true, 'aria-label': 'Loading the emulator' });
   /** Says now and then how it stands, to those who do not see the boards. */
   #told = h('p', { class: 'visually-hidden', 'aria-live': 'polite' });
-  #error = h('div', { class: 'error', role: 'alert', hidden: true });
+  #trouble = new Trouble();
   #times = h('details', { class: 'times', open: true, hidden: true }, h('summary', {}, 'What one decision takes, and whether every frame came in time'), this.#loop.root, this.#frames.root);
 
   /** Hears of the loop's section for the report whenever the game stands still. @type {(section: object[]) => void} */
@@ -89,7 +83,7 @@ export class PlayView {
       pause: () => this.#togglePause(),
       restart: () => this.restart(),
     });
-    root.append(this.#opening(), this.#rom.root, this.#controls, this.#status, this.#progress, this.#told, this.#error, this.#table(), this.#times);
+    root.append(this.#opening(), this.#rom.root, this.#controls.root, this.#status, this.#progress, this.#told, this.#trouble.root, this.#table(), this.#times);
     this.#rom.root.hidden = !this.#cartridge.lacksRom;
     this.#start.disabled = true;
     this.#say('Python is still starting.');
@@ -114,7 +108,7 @@ export class PlayView {
     this.#agent.state = 'failed';
     this.#start.disabled = true;
     this.#engine.root.disabled = true;
-    this.#step.disabled = true;
+    this.#controls.show(this.#state, false);
     this.#veil();
     if (this.#state === 'playing') this.#say('Python stopped, and the agent with it; your game goes on.');
   }
@@ -126,7 +120,7 @@ export class PlayView {
   /** A check runs on the same processor: neither may disturb the other's times. @param {boolean} busy */
   checks(busy) {
     this.#busy = busy;
-    this.#controls.disabled = busy;
+    this.#controls.root.disabled = busy;
     this.#start.disabled = busy;
     this.#engine.root.disabled = busy;
     this.#input.ready = !busy && this.#hasGame;
@@ -146,7 +140,7 @@ export class PlayView {
       return;
     }
     await this.#attempt(async () => {
-      const seeds = this.#chosenSeeds();
+      const seeds = this.#seeds.choose();
       this.#engine.askForGpu();
       this.#enter('starting', 'Loading the emulator …');
       const emulator = await this.#loaded();
@@ -162,7 +156,7 @@ export class PlayView {
   async restart() {
     if (!this.#visitor) return this.start();
     await this.#attempt(async () => {
-      const seeds = this.#chosenSeeds();
+      const seeds = this.#seeds.choose();
       await Promise.all([this.#visitor?.restart(seeds.you), this.#hasPython && this.#python.agentAsk('restart', seeds.agent)]);
       this.#beginRound();
       await this.resume();
@@ -177,7 +171,7 @@ export class PlayView {
     }
     this.#enter('playing', 'Playing. Press space to serve, or tap your board.');
     await Promise.all([this.#visitor?.pause(false), this.#hasPython && this.#python.agentTell('resume')]);
-    this.#boards.you.canvas.focus({ preventScroll: true });
+    this.#focusBoard();
   }
 
   /** @param {string} [why] */
@@ -202,27 +196,18 @@ export class PlayView {
     return { you, agent };
   }
 
-  get speed() {
-    const chosen = /** @type {HTMLInputElement | null} */ (this.#speeds.querySelector('input:checked'));
-    return Number(chosen?.value ?? 1);
-  }
-
   get #hasGame() {
     return this.#state === 'playing' || this.#state === 'paused' || this.#state === 'over';
   }
 
   #opening() {
-    const seed = h('label', {}, 'Seed', this.#seed);
-    const same = h('label', { class: 'same' }, this.#same, 'the same for both');
-    return h('div', { class: 'opening' }, h('label', {}, 'The agent runs on', this.#engine.root), seed, same, this.#start);
+    return h('div', { class: 'opening' }, h('label', {}, 'The agent runs on', this.#engine.root), ...this.#seeds.roots, this.#start);
   }
 
   #table() {
     const { you, agent } = this.#boards;
     const keys = h('p', { class: 'keys' }, ...keysOf('← →'), ' or ', ...keysOf('A D'), ' move · ', ...keysOf('space'), ' serves · ', ...keysOf('P'), ' pauses · ', ...keysOf('R'), ' restarts · or drag on your board, or use a gamepad');
-    const mind = h('div', { class: 'mind' }, h('h3', {}, 'What it thinks'), this.#scores.root, this.#sees, this.#seen);
-    this.#sees.setAttribute('aria-pressed', 'false');
-    return h('div', { class: 'boards' }, you.root, agent.root, mind, keys);
+    return h('div', { class: 'boards' }, you.root, agent.root, this.#mind.root, keys);
   }
 
   async #togglePause() {
@@ -242,7 +227,7 @@ export class PlayView {
       this.#attempt(() => this.pause(HIDDEN));
     } else if (looked && this.#hidden) {
       this.#hidden = false;
-      if (this.#state === 'paused') this.#pause.focus({ preventScroll: true });
+      if (this.#state === 'paused') this.#controls.pause.focus({ preventScroll: true });
     }
   }
 
@@ -280,18 +265,18 @@ export class PlayView {
   async #openAgent(seed) {
     const engine = this.#engine.value;
     this.#say(`Opening ${engine} …`);
-    this.#seen = renewed(this.#seen);
-    const [game, seen] = [this.#boards.agent.renewCanvas(), this.#seen].map(handOver);
+    const game = handOver(this.#boards.agent.renewCanvas());
+    const seen = this.#mind.handOver();
     this.#python.on('agent-frame', game.draw);
     this.#python.on('agent-seen', seen.draw);
     await this.#python.agentAttach(game.offscreen, seen.offscreen);
     try {
-      await this.#python.agentStart({ engine, seed, speed: this.speed, paused: true });
+      await this.#python.agentStart({ engine, seed, speed: this.#controls.speed, paused: true });
     } catch (error) {
-      this.#showError(toWireError(error), this.#engine.others(engine).map((name) => [`Start with ${name}`, name, () => this.start()]));
+      this.#trouble.show(toWireError(error), this.#engine.others(engine).map((name) => this.#way(`Start with ${name}`, name, () => this.start())));
       throw new Shown();
     }
-    await this.#python.agentSees(!this.#seen.hidden);
+    await this.#python.agentSees(this.#mind.wanted);
   }
 
   /** Another engine plays on from the same state. */
@@ -304,20 +289,19 @@ export class PlayView {
         await this.#python.agentAsk('engine', wanted);
       } catch (error) {
         this.#engine.value = this.#agent.engine;
-        this.#say(`${this.#agent.engine} stays.`);
-        throw error;
+        if (this.#agent.state !== 'failed') {
+          this.#say(`${this.#agent.engine} stays.`);
+          throw error;
+        }
+        this.#say('');
+        this.#loseEngine(this.#agent.engine, toWireError(error));
+        return;
       }
       // Where the engine before was lost, the game goes on by itself.
       if (this.#state === 'paused') await this.#python.agentTell('pause');
       this.#say(`${wanted} plays on from the same state.`);
-      if (this.#state === 'playing') this.#boards.you.canvas.focus({ preventScroll: true });
+      if (this.#state === 'playing') this.#focusBoard();
     });
-  }
-
-  async #toggleSeen() {
-    this.#seen.hidden = !this.#seen.hidden;
-    this.#sees.setAttribute('aria-pressed', String(!this.#seen.hidden));
-    await this.#attempt(() => this.#python.agentSees(!this.#seen.hidden));
   }
 
   /** @param {any} told by `AgentSide` of `pyapp/browser/play.py` */
@@ -329,11 +313,11 @@ export class PlayView {
     this.#agent = { engine, state };
     if (score === undefined) return;
     agent.show({ score, lives, seconds });
-    this.#scores.show(q_values, action);
+    this.#mind.scores.show(q_values, action);
     if (before.state === state) return;
     this.#frames.interrupt();
     if (state === 'failed') this.#loseEngine(engine, error);
-    else if (before.state === 'failed') this.#error.hidden = true;
+    else if (before.state === 'failed') this.#trouble.hide();
     if (state === 'over') this.#ends('agent', score);
     this.#veil();
   }
@@ -361,14 +345,14 @@ export class PlayView {
     if (this.#rounds.over) {
       this.#enter('over', this.#status.textContent ?? '');
       this.#attempt(() => this.#hold());
-      if (document.activeElement === this.#boards.you.canvas) this.#restart.focus({ preventScroll: true });
+      if (document.activeElement === this.#boards.you.canvas) this.#controls.restart.focus({ preventScroll: true });
     }
     this.#veil();
   }
 
   #beginRound() {
     this.#rounds.next();
-    this.#scores.clear();
+    this.#mind.scores.clear();
     this.#frames.interrupt();
     this.#times.hidden = false;
     this.#lives = 0;
@@ -382,12 +366,11 @@ export class PlayView {
 
   /** The engine is gone, the game is not. @param {string} engine @param {import('../types.d.ts').WireError} error */
   #loseEngine(engine, error) {
-    /** @type {[string, string, () => unknown][]} */
-    const ways = this.#engine.others(engine).map((name) => [`Go on with ${name}`, name, () => this.#exchange()]);
-    ways.push([`Open ${engine} again`, engine, () => this.#exchange()]);
+    const others = this.#engine.others(engine).map((name) => this.#way(`Go on with ${name}`, name, () => this.#exchange()));
+    const again = this.#way(`Open ${engine} again`, engine, () => this.#exchange());
     // A policy from the console raises what it likes; its message alone may say nothing.
     const message = error.remedy ? error.message : `${error.name}: ${error.message}`;
-    this.#showError({ ...error, message }, ways, "The agent's game waits where it was.");
+    this.#trouble.show({ ...error, message }, [...others, again], "The agent's game waits where it was.");
   }
 
   /** @param {AppError} error */
@@ -404,21 +387,10 @@ export class PlayView {
     return this.start();
   }
 
-  /** @returns {{you: number, agent: number}} */
-  #chosenSeeds() {
-    const text = this.#seed.value.trim();
-    const typed = toNumber(text);
-    const isSeed = typeof typed === 'number' && Number.isInteger(typed) && typed >= 0 && typed <= MAX_SEED;
-    if (text !== '' && !isSeed) throw new AppError('BadSeed', `the seed ${text} is no whole number from 0 to ${MAX_SEED}`, 'Correct it, or leave it empty for any.');
-    const you = isSeed ? typed : anySeed();
-    this.#seed.placeholder = `any; last ${you}`;
-    return { you, agent: this.#same.checked ? you : anySeed() };
-  }
-
   /** @param {() => unknown} work */
   async #attempt(work) {
     try {
-      if (this.#agent.state !== 'failed') this.#error.hidden = true;
+      if (this.#agent.state !== 'failed') this.#trouble.hide();
       await work();
     } catch (error) {
       this.#fail(error);
@@ -427,25 +399,17 @@ export class PlayView {
 
   /** @param {unknown} thrown */
   #fail(thrown) {
-    if (!(thrown instanceof Shown)) this.#showError(toWireError(thrown));
+    if (!(thrown instanceof Shown)) this.#trouble.show(toWireError(thrown));
     if (this.#state === 'starting') this.#enter('idle', '');
   }
 
-  /**
-   * @param {import('../types.d.ts').WireError} error
-   * @param {[label: string, engine: string, act: () => unknown][]} [ways] out of it, with another engine
-   * @param {string} [more]
-   */
-  #showError({ message, remedy }, ways = [], more = '') {
-    const buttons = ways.map(([label, engine, act]) =>
-      button(label, () => {
-        this.#engine.value = engine;
-        return act();
-      }),
-    );
-    this.#error.replaceChildren(h('p', {}, [message, remedy, more].filter(Boolean).map(sentence).join(' ')));
-    if (buttons.length) this.#error.append(h('div', { class: 'buttons' }, ...buttons));
-    this.#error.hidden = false;
+  /** A way out with an engine. @param {string} label @param {string} engine @param {() => unknown} act */
+  #way(label, engine, act) {
+    const choose = () => {
+      this.#engine.value = engine;
+      return act();
+    };
+    return { label, act: choose };
   }
 
   /** @param {State} state @param {string} said */
@@ -456,12 +420,8 @@ export class PlayView {
     this.#start.disabled = state === 'starting' || this.#busy || !this.#hasPython;
     this.#start.textContent = this.#hasGame ? 'Start anew' : 'Start';
     this.#start.classList.toggle('primary', !this.#hasGame);
-    this.#controls.hidden = !this.#hasGame;
-    this.#pause.textContent = state === 'paused' ? 'Resume' : 'Pause';
-    this.#pause.disabled = state === 'over';
-    this.#pause.classList.toggle('primary', state === 'paused');
-    this.#restart.classList.toggle('primary', state === 'over');
-    this.#step.disabled = state !== 'paused' || !this.#hasPython;
+    this.#controls.show(state, this.#hasPython);
+    this.#boards.you.root.classList.toggle('live', state === 'playing');
     if (state !== 'playing') this.#frames.interrupt();
     this.#say(said);
     this.#veil();
@@ -480,37 +440,16 @@ export class PlayView {
     this.#status.textContent = text;
   }
 
-  /** @param {number} speed @param {string} label */
-  #speed(speed, label) {
-    const input = h('input', { type: 'radio', name: 'speed', value: speed, checked: speed === 1 });
-    input.addEventListener('change', () => this.#hasGame && this.#attempt(() => this.#python.agentTell('speed', speed)));
-    // Whoever points at a speed goes on playing with the keys; whoever came to it with keys goes on choosing.
-    input.addEventListener('click', ({ detail }) => detail > 0 && this.#state === 'playing' && this.#boards.you.canvas.focus({ preventScroll: true }));
-    return h('label', {}, input, h('span', {}, label));
+  /** Gives the board the keys. */
+  #focusBoard() {
+    this.#boards.you.canvas.focus({ preventScroll: true });
   }
 }
 
 /** An error that is on the page already. */
 class Shown extends Error {}
 
-/** @param {string} text @param {() => unknown} act @param {string} [kind] */
-function button(text, act, kind) {
-  const made = h('button', { type: 'button', ...(kind && { class: kind }) }, text);
-  made.addEventListener('click', act);
-  return made;
-}
-
 /** @param {string} names parted by spaces */
 function keysOf(names) {
   return names.split(' ').map((name) => h('kbd', {}, name));
-}
-
-/** @param {string} text */
-function sentence(text) {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
-}
-
-/** Short enough to be typed again. */
-function anySeed() {
-  return crypto.getRandomValues(new Uint32Array(1))[0] % 1_000_000;
 }
