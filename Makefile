@@ -9,7 +9,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # bench/inside is typed by nobody: its names come from the page's console.
 BENCH := $(filter-out bench/common.py,$(sort $(wildcard bench/*.py)))
-CODE := pyapp buildtools build_wheel.py fixtures/make.py bench/common.py $(BENCH)
+CODE := pyapp buildtools build_wheel.py fixtures/make.py training/evaluate.py training/export_onnx.py bench/common.py $(BENCH)
 UV ?= uv
 
 # python3 first: pyenv reads .python-version. A pyenv without 3.12 has a python3 that fails, hence the call.
@@ -50,18 +50,23 @@ test-unit: .venv/.test-stamp ## Tests on CPython alone
 	$(BIN)/pytest tests/unit
 
 # PyTorch for the CPU comes as a wheel for Python 3.11, so training has an environment of its own.
-FIND_PYTHON_3_11 = for python in python3.11 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.11*/bin/python3; do \
-	if "$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then echo "$$python"; exit; fi; done
+FIND_PYTHON_3_11 = for python in python3.11 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.11*/bin/python3 "$$($(UV) python find 3.11 2>/dev/null)"; do \
+	if "$$python" -c 'import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then echo "$$python"; exit; fi; done
 
 .PHONY: test-training
-test-training: ## Tests of the training, in its own environment; needs Python 3.11
+test-training: ## Types and tests of the training, in its own environment; needs Python 3.11
 	@python=$$($(FIND_PYTHON_3_11)); \
 	if [ -z "$$python" ]; then echo "training is not tested: no Python 3.11 found ('pyenv install 3.11' brings one)"; exit; fi; \
 	if [ ! .venv-training/.stamp -nt training/requirements.txt ]; then \
 		echo "creating .venv-training ($$("$$python" --version)): PyTorch takes a while"; \
-		"$$python" -m venv .venv-training; \
-		.venv-training/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r training/requirements.txt; \
+		rm -rf .venv-training; "$$python" -m venv .venv-training; \
+		log=.venv-training/install.log; \
+		if ! .venv-training/bin/python -m pip --disable-pip-version-check install --require-hashes -r training/requirements.txt >$$log 2>&1; then \
+			if grep -q 'No matching distribution found for torch' $$log; then \
+				echo "training is not tested: pip finds no PyTorch for the CPU (training/README.md says where there is one)"; exit; fi; \
+			cat $$log >&2; exit 1; fi; \
 		touch .venv-training/.stamp; fi; \
+	.venv-training/bin/python -m mypy --config-file training/mypy.ini; \
 	.venv-training/bin/python -m pytest tests/training
 
 .PHONY: test-browser

@@ -19,7 +19,7 @@ WEIGHTS = "weights.npz"
 def save(folder: Path, state: dict[str, Any], weights: dict[str, NDArray[np.float32]]) -> None:
     """Write the state that a run goes on from, and its weights for `export_onnx.py`, each in one piece."""
     _replace(folder / STATE, lambda path: torch.save(state, path))
-    _replace(folder / WEIGHTS, lambda path: np.savez(path, **weights))
+    _replace(folder / WEIGHTS, lambda path: np.savez(path, allow_pickle=False, **weights))
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -32,8 +32,7 @@ def load(folder: Path) -> dict[str, Any]:
     """
     path = folder / STATE
     try:
-        # NumPy's generators are part of it, so it holds more than tensors: read only your own.
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=False)
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise ValueError(f"{path} cannot be read ({error}); start without --resume") from error
     return state

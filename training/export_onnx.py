@@ -219,7 +219,8 @@ def _check_inferred_output(model: onnx.ModelProto) -> None:
 
 def serialise(model: onnx.ModelProto) -> bytes:
     """Return the model's bytes; the same model gives the same bytes."""
-    return model.SerializeToString(deterministic=True)
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
 
 
 def export(weights: Path, target: Path) -> int:

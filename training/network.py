@@ -26,7 +26,8 @@ class DQN(nn.Module):
         x = functional.relu(self.c1(x))
         x = functional.relu(self.c2(x))
         x = functional.relu(self.c3(x))
-        return self.f2(functional.relu(self.f1(x.flatten(1))))
+        q_values: Tensor = self.f2(functional.relu(self.f1(x.flatten(1))))
+        return q_values
 
 
 def weights_of(network: nn.Module) -> dict[str, NDArray[np.float32]]:
