@@ -32,6 +32,8 @@ class TrainingConfig:
     exploration, exploration_power
         The environments' chances of a random action: the i-th of n has
         ``exploration ** (1 + exploration_power * i / (n - 1))``.
+    late_exploration
+        Factor on these chances in the last fifth of the run.
     explore_until
         Transitions over which every environment's chance falls from 1 to its own; 0 for weights that are good already.
     log_every, save_every
@@ -54,6 +56,7 @@ class TrainingConfig:
     target_every: int = 2000
     exploration: float = 0.4
     exploration_power: float = 7.0
+    late_exploration: float = 0.3
     explore_until: int = 1_000_000
     log_every: float = 20.0
     save_every: float = 120.0
@@ -74,7 +77,7 @@ class TrainingConfig:
                 raise ValueError(f"{field.name} must be {'a whole' if field.type == 'int' else 'a'} number, got {value!r}")
         for name in ("environments", "threads", "batch", "updates", "steps", "target_every"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
-        for name in ("gamma", "exploration", "final_rate"):
+        for name in ("gamma", "exploration", "late_exploration", "final_rate"):
             self._check(name, 0 <= getattr(self, name) <= 1, "in 0..1")
         for name in ("seconds", "learning_rate", "log_every", "save_every"):
             self._check(name, getattr(self, name) > 0, "more than 0")

@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a checkout is enough: no need to install the package
 
 from pyapp.breakout import ACTIONS
+from pyapp.breakout.preprocess import FRAME_SHAPE, STACK
 
 RESAMPLES = 10_000
 STARTS = 29
@@ -92,28 +94,32 @@ def play(model: Path, seed: int, epsilon: float) -> Played:
 
     The random actions have a stream of their own, drawn for every decision, so that every engine is given the same.
     """
-    import onnxruntime
-
     from pyapp.native.atari import NativeBreakout
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session = _session(model)
     random = np.random.Generator(np.random.PCG64([seed, 1]))
     with NativeBreakout() as environment:
         observation, _ = environment.reset(seed, None if epsilon else {"idle": 1 + seed % STARTS})
-        score, decisions, over = 0.0, 0, (False, False)
-        while not any(over):
+        score, decisions, terminated, truncated = 0.0, 0, False, False
+        while not (terminated or truncated):
             chance, choice = random.random(2)
             action = int(choice * len(ACTIONS)) if chance < epsilon else _best(session, observation)
-            observation, reward, *over, _ = environment.step(action)
+            observation, reward, terminated, truncated, _ = environment.step(action)
             score += reward
             decisions += 1
-    return Played(seed, score, decisions, truncated=over[1])
+    return Played(seed, score, decisions, truncated)
 
 
-def _best(session: object, observation: NDArray[np.uint8]) -> int:
-    (q_values,) = session.run(["q_values"], {"observation": observation[np.newaxis].astype(np.float32)})  # type: ignore[attr-defined]
+def _session(model: Path) -> Any:  # noqa: ANN401 - onnxruntime has no types
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _best(session: Any, observation: NDArray[np.uint8]) -> int:  # noqa: ANN401
+    (q_values,) = session.run(["q_values"], {"observation": observation[np.newaxis].astype(np.float32)})
     return int(q_values.argmax())
 
 
@@ -154,6 +160,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(f"games and workers must be at least 1, got {options.games} and {options.workers}")
     if options.epsilon == 0 and options.games > STARTS:
         return _refused(f"without epsilon there are {STARTS} different games, got --games {options.games}")
+    try:
+        _best(_session(options.model), np.zeros((STACK, *FRAME_SHAPE), np.uint8))
+    except Exception as error:  # onnxruntime's errors have no common class
+        return _refused(f"{options.model} is no model of this game ({str(error).splitlines()[0]})")
     games = evaluate(options.model, range(1, options.games + 1), options.epsilon, options.workers)
     found = summarize(games)
     print("| epsilon | games | mean | 95 % interval | median | min | max | truncated | decisions |")

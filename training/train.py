@@ -35,6 +35,9 @@ from training.replay import Replay
 RECENT = 200
 """Finished games whose mean score the log states, of the half of the environments that explores least."""
 
+LATE = 0.8
+"""Share of the run's time after which `late_exploration` holds."""
+
 
 class Learner:
     """The network, its target and its optimiser.
@@ -97,27 +100,30 @@ class Learner:
         found = self.network(batch.before).gather(1, batch.action[:, None]).squeeze(1)
         loss = (nn.functional.smooth_l1_loss(found, wanted, reduction="none") * batch.weight).mean()
         self.optimiser.zero_grad(set_to_none=False)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.network.parameters(), 10.0)
         self.optimiser.step()
         self._loss[0] = loss.detach()
         self._loss[1] = found.detach().mean()
 
+    @property
+    def _parts(self) -> dict[str, nn.Module | torch.optim.Optimizer]:
+        return {"network": self.network, "target": self.target, "optimiser": self.optimiser}
+
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs."""
-        parts = {"network": self.network, "target": self.target, "optimiser": self.optimiser}
-        return {name: part.state_dict() for name, part in parts.items()} | {"updates": self.updates}
+        return {name: part.state_dict() for name, part in self._parts.items()} | {"updates": self.updates}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        for name, part in (("network", self.network), ("target", self.target), ("optimiser", self.optimiser)):
+        for name, part in self._parts.items():
             part.load_state_dict(state[name])
         self.updates = state["updates"]
 
 
 def _captured(update: Callable[[], None]) -> Callable[[], None]:
     """Capture an update as a CUDA graph: launching its kernels one by one takes longer than running them."""
-    side = torch.cuda.Stream()
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(5):
@@ -163,9 +169,18 @@ class Run:
         self._recent.extend(state["recent"])
         self._random.bit_generator.state = state["random"]
         torch.set_rng_state(state["torch_random"])
+        if self._device.type == "cuda":  # its generator is not saved; as it is now, it would draw the run's first samples again
+            torch.cuda.manual_seed(self.config.seed + self.learner.updates)
 
     def save(self) -> None:
-        """Write a checkpoint."""
+        """Write a checkpoint.
+
+        Raises
+        ------
+        FloatingPointError
+            The network is broken; the checkpoint before is kept.
+        """
+        self._check()
         state = {
             "learner": self.learner.state(),
             "transitions": self.transitions,
@@ -177,7 +192,7 @@ class Run:
         checkpoint.save(self._folder, state, weights_of(self.learner.network))
 
     def train(self) -> None:
-        """Play and learn until the run's time is over."""
+        """Play and learn until the run's time is over, or until Ctrl-C, after which `--resume` goes on."""
         config = self.config
         # Another seed after a resume: the same games again would teach nothing new.
         games = Environments(config.environments, config.threads, config.seed + self.learner.updates)
@@ -193,6 +208,8 @@ class Run:
                 if self.spent - saved >= config.save_every:
                     saved = self.spent
                     self.save()
+        except KeyboardInterrupt:
+            print("stopped; --resume goes on", file=sys.stderr)
         finally:
             games.close()
         self._log()
@@ -220,7 +237,9 @@ class Run:
     def _actions(self, observation: Tensor) -> NDArray[np.int64]:
         count = self.config.environments
         floor = max(0.0, 1 - self.transitions / self.config.explore_until) if self.config.explore_until else 0.0
-        explore = self._random.random(count) < np.maximum(self._epsilon, floor)
+        late = self.spent > LATE * self.config.seconds
+        chances = np.maximum(self._epsilon * (self.config.late_exploration if late else 1), floor)
+        explore = self._random.random(count) < chances
         return np.where(explore, self._random.integers(0, 4, count), self.learner.greedy(observation)).astype(np.int64)
 
     def _log(self) -> None:
@@ -235,9 +254,13 @@ class Run:
             "q": round(value, 4),
         }
         text = json.dumps(line)
+        self._check()
         print(text, flush=True)
         with (self._folder / "log.jsonl").open("a", encoding="utf-8") as stream:
             stream.write(text + "\n")
+
+    def _check(self) -> None:
+        loss, _ = self.learner.loss
         if not np.isfinite(loss):
             raise FloatingPointError(f"the loss is {loss} after {self.learner.updates} updates; lower the learning rate")
 
@@ -254,12 +277,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=None, metavar=str(field.default))
     options = parser.parse_args(arguments)
     try:
+        _check_device(options.device)
         run = _resumed(options) if options.resume else _begun(options)
-    except ValueError as error:
+        run.train()
+    except (ValueError, FloatingPointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    run.train()
     return 0
+
+
+def _check_device(name: str) -> None:
+    if name not in ("cpu", "cuda"):
+        raise ValueError(f"device must be cpu or cuda, got {name!r}")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError("this PyTorch finds no GPU: give --device cpu, or install the build that fits the GPU")
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:

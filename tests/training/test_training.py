@@ -1,13 +1,18 @@
 """A run of half a minute on the CPU: it learns something, stops, goes on, and its weights can be exported."""
 
+import itertools
 import json
 import math
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 
-from training import checkpoint, train
+from training import checkpoint, export_onnx, train
 from training.config import TrainingConfig
 from training.environments import Environments
 from training.network import DQN, load_weights, weights_of
@@ -15,6 +20,19 @@ from training.replay import Replay
 
 TINY = ["--environments", "8", "--threads", "2", "--capacity", "2048", "--warmup", "200", "--batch", "16", "--updates", "1"]
 TINY += ["--target-every", "20", "--explore-until", "400", "--log-every", "1", "--save-every", "2", "--device", "cpu"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As quick for batches this small, and it leaves the games their processor."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def steady(monkeypatch):
+    """A clock by which every step takes 0.1 s, so that a run's length does not hang on the machine."""
+    ticks = itertools.count()
+    monkeypatch.setattr(train, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 10))
 
 
 def run(folder, *options):
@@ -27,13 +45,14 @@ def weights(folder):
         return dict(archive)
 
 
+@pytest.mark.usefixtures("steady")
 def test_a_run_learns_stops_and_goes_on(tmp_path):
     folder = tmp_path / "run"
     first = run(folder, *TINY, "--seconds", "8")
     last = first[-1]
-    assert last["updates"] > 20
+    assert last["updates"] == 80 - 26  # the warm-up takes 26 steps
     assert math.isfinite(last["loss"])
-    assert last["transitions"] >= 8 * last["updates"]
+    assert last["transitions"] == 8 * 80
     before = weights(folder)
     untrained = weights_of(DQN())
     assert {name: array.shape for name, array in before.items()} == {name: array.shape for name, array in untrained.items()}
@@ -44,12 +63,69 @@ def test_a_run_learns_stops_and_goes_on(tmp_path):
 
     second = run(folder, "--resume", "--seconds", "14", "--device", "cpu")
     assert second[: len(first)] == first
-    assert second[-1]["updates"] > last["updates"]
-    assert second[-1]["transitions"] > last["transitions"]
+    assert second[-1]["updates"] == last["updates"] + 60 - 26  # the replay begins empty
+    assert second[-1]["transitions"] == 8 * 140
     assert second[len(first)]["seconds"] > last["seconds"]
+    assert all(math.isfinite(line["loss"]) for line in second)
     after = weights(folder)
     assert any((after[name] != before[name]).any() for name in after)
     assert all(np.isfinite(array).all() for array in after.values())
+
+
+@pytest.mark.usefixtures("steady")
+def test_the_same_seed_is_the_same_run_where_time_is(tmp_path):
+    logs = [
+        run(tmp_path / name, *TINY, "--seconds", "4", "--seed", seed) for name, seed in (("a", "5"), ("b", "5"), ("c", "6"))
+    ]
+    assert logs[0][-1] == logs[1][-1] != logs[2][-1]
+    for name, array in weights(tmp_path / "a").items():
+        assert (array == weights(tmp_path / "b")[name]).all(), name
+
+
+def test_the_exported_model_computes_what_the_network_does(tmp_path):
+    network = DQN()
+    weights_file, model_file = tmp_path / "w.npz", tmp_path / "m.onnx"
+    np.savez(weights_file, **weights_of(network))
+    assert export_onnx.main([str(weights_file), str(model_file)]) == 0
+    observations = np.random.default_rng(1).integers(0, 256, (16, 4, 84, 84), dtype=np.uint8)
+    session = onnxruntime.InferenceSession(model_file, providers=["CPUExecutionProvider"])
+    (found,) = session.run(["q_values"], {"observation": observations.astype(np.float32)})
+    with torch.no_grad():
+        expected = network(torch.from_numpy(observations)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def small_run(folder):
+    config = TrainingConfig(environments=4, threads=1, capacity=400, warmup=100, batch=8, updates=1, seconds=60)
+    return train.Run(config, folder, torch.device("cpu"))
+
+
+def test_a_network_that_broke_leaves_the_checkpoint_before(tmp_path):
+    run = small_run(tmp_path)
+    run.save()
+    kept = (tmp_path / checkpoint.STATE).read_bytes()
+    run.learner._loss[0] = math.nan
+    with pytest.raises(FloatingPointError, match="loss is nan"):
+        run.save()
+    assert (tmp_path / checkpoint.STATE).read_bytes() == kept
+    assert sorted(path.name for path in tmp_path.iterdir()) == [checkpoint.STATE, checkpoint.WEIGHTS]
+
+
+def test_an_interrupted_run_is_saved(tmp_path, monkeypatch):
+    run = small_run(tmp_path)
+    step = run._step
+
+    def interrupted(games):
+        step(games)
+        if run.transitions == 12:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_step", interrupted)
+    run.train()
+    again = small_run(tmp_path)
+    again.restore(checkpoint.load(tmp_path))
+    assert again.transitions == 12
+    assert (again._random.random(5) == run._random.random(5)).all()
 
 
 def test_a_checkpoint_is_the_learner_s_whole_state(tmp_path):
@@ -163,6 +239,43 @@ def test_the_step_after_a_game_is_void_and_a_lost_life_ends_only_the_bootstrap()
     assert lives_lost >= 4 * (ends - 2)
 
 
+def page_environment():
+    """The page's environment on native ALE: Python 3.11 can read these modules of pyapp, though not the whole package."""
+    if "pyapp" not in sys.modules:
+        package = sys.modules["pyapp"] = ModuleType("pyapp")
+        package.__path__ = [str(Path(__file__).resolve().parents[2] / "pyapp")]
+    from pyapp.native.atari import NativeBreakout
+
+    return NativeBreakout()
+
+
+def test_the_games_are_the_page_s_bit_for_bit():
+    """Observations, rewards and ends, each game from its start to the last life, with the training's own settings."""
+    count = 4
+    games = Environments(count, 2, seed=3)
+    mirrors = []
+    for lane in range(count):
+        mirror = page_environment()
+        starts = (mirror.reset(0, {"idle": idle})[0].tobytes() == games.observation[lane].tobytes() for idle in range(1, 30))
+        assert any(starts)  # leaves the mirror at that start
+        mirrors.append(mirror)
+    random = np.random.default_rng(2)
+    ended = np.zeros(count, bool)
+    points = 0.0
+    while not ended.all():
+        actions = random.integers(0, 4, count)
+        games.send(actions)
+        step = games.receive()
+        for lane in np.flatnonzero(~ended):
+            observation, reward, terminated, truncated, _ = mirrors[lane].step(int(actions[lane]))
+            assert (observation == step.observation[lane]).all()
+            assert (reward, terminated or truncated) == (step.reward[lane], step.over[lane])
+            points += reward
+        ended |= step.over
+    games.close()
+    assert points > 0
+
+
 # What is refused.
 
 
@@ -173,6 +286,7 @@ def test_bad_settings_and_files_are_named(tmp_path, capsys):
 
     assert "batch must be at least 1, got 0" in said("--batch", "0")
     assert "holds no run" in said("--resume")
+    assert "device must be cpu or cuda, got 'tpu'" in said("--device", "tpu")
     assert "missing.npz cannot be read" in said(
         "--init", str(tmp_path / "missing.npz"), "--environments", "2", "--capacity", "100", "--warmup", "10"
     )

@@ -71,6 +71,7 @@ def test_no_games_are_no_evaluation():
         (["missing.onnx"], "no model missing.onnx"),
         ([__file__, "--epsilon", "2"], "epsilon must be in 0..1, got 2.0"),
         ([__file__, "--games", "0"], "got 0"),
+        ([__file__], "is no model of this game"),
         ([__file__, "--epsilon", "0", "--games", "30"], "29 different games, got --games 30"),
     ],
 )
