@@ -111,6 +111,22 @@ def test_a_network_that_broke_leaves_the_checkpoint_before(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [checkpoint.STATE, checkpoint.WEIGHTS]
 
 
+def test_exploration_falls_with_the_transitions_and_again_late(tmp_path):
+    run = small_run(tmp_path)
+    run.learner.greedy = lambda observation: np.full(4, -1)  # what is not -1 was explored
+
+    def explored():
+        return np.mean([run._actions(None) >= 0 for _ in range(2000)], axis=0)
+
+    assert (explored() == 1).all()  # the floor, at the start
+    run.transitions = run.config.explore_until
+    early = explored()
+    assert abs(early[0] - 0.4) < 0.05
+    assert (np.diff(early[:3]) < 0).all()
+    run.spent = 0.9 * run.config.seconds
+    assert abs(explored()[0] - 0.3 * 0.4) < 0.03
+
+
 def test_an_interrupted_run_is_saved(tmp_path, monkeypatch):
     run = small_run(tmp_path)
     step = run._step
