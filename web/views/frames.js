@@ -22,10 +22,9 @@ export class FramesView {
     this.#rows[side].show(counts, performance.now());
   }
 
-  /** Time has passed in which nothing was to be shown. */
-  interrupt() {
-    this.#rows.you.interrupt();
-    this.#rows.agent.interrupt();
+  /** Time has passed in which a board had nothing to show. @param {'you' | 'agent'} side */
+  interrupt(side) {
+    this.#rows[side].interrupt();
   }
 }
 

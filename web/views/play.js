@@ -315,7 +315,7 @@ export class PlayView {
     agent.show({ score, lives, seconds });
     this.#mind.scores.show(q_values, action);
     if (before.state === state) return;
-    this.#frames.interrupt();
+    this.#frames.interrupt('agent');
     if (state === 'failed') this.#loseEngine(engine, error);
     else if (before.state === 'failed') this.#trouble.hide();
     if (state === 'over') this.#ends('agent', score);
@@ -353,7 +353,6 @@ export class PlayView {
   #beginRound() {
     this.#rounds.next();
     this.#mind.scores.clear();
-    this.#frames.interrupt();
     this.#times.hidden = false;
     this.#lives = 0;
     this.#count();
@@ -422,7 +421,7 @@ export class PlayView {
     this.#start.classList.toggle('primary', !this.#hasGame);
     this.#controls.show(state, this.#hasPython);
     this.#boards.you.root.classList.toggle('live', state === 'playing');
-    if (state !== 'playing') this.#frames.interrupt();
+    if (state !== 'playing') this.#frames.interrupt('you');
     this.#say(said);
     this.#veil();
   }
