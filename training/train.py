@@ -212,7 +212,8 @@ class Run:
             print("stopped; --resume goes on", file=sys.stderr)
         finally:
             games.close()
-        self._log()
+        if logged < self.spent:
+            self._log()
         self.save()
 
     def _step(self, games: Environments) -> None:
