@@ -16,6 +16,9 @@ from pyapp.engine import AdapterFacts, EngineError, EngineFacts, EngineSpec, Nod
 OPEN_LIMIT_S = 180.0
 """Opening loads up to 16 MB over the visitor's network."""
 
+SILENCE_S = 2.0
+"""The page's watchdog hears from a worker when it begins; one that died before says nothing, and is given up so much later."""
+
 
 class BrowserEngine:
     """An `Engine` in a worker; made by `BrowserEngines`."""
@@ -52,10 +55,15 @@ class BrowserEngine:
         if self._lane and self._lane.fits(inputs) and (answer := await self._lane.run(inputs, limit_s)):
             return answer
         # On the fast lane an engine that throws cannot say why; asked by message, it does.
-        outputs, compute_ms = await self._ask(inputs, limit_s)
-        if self._lane is None and not self._laneless:
-            self._lane = await open_lane(self._worker, self.spec.name, inputs, outputs)
-            self._laneless = self._lane is None
+        try:
+            async with asyncio.timeout(limit_s + SILENCE_S):
+                outputs, compute_ms = await self._ask(inputs, limit_s)
+                if self._lane is None and not self._laneless:
+                    self._lane = await open_lane(self._worker, self.spec.name, inputs, outputs)
+                    self._laneless = self._lane is None
+        except TimeoutError:
+            self._worker.end()
+            raise unanswered(self.spec.name, limit_s) from None
         return outputs, compute_ms
 
     async def _ask(self, inputs: Tensors, limit_s: float) -> tuple[dict[str, NDArray[Any]], float]:
@@ -81,6 +89,12 @@ class BrowserEngine:
     async def close(self) -> None:
         """End the worker."""
         self._worker.end()
+
+
+def unanswered(engine: str, limit_s: float) -> EngineError:
+    """Return the error of an engine that has let its time pass."""
+    what = f"engine {engine} did not answer within {limit_s:.1f} s and was ended"
+    return EngineError("EngineTimeout", what, "Choose another engine.")
 
 
 class FastLane:
@@ -111,8 +125,7 @@ class FastLane:
             raise from_js_error(error, EngineError) from None
         if not answered:
             self._engine.end()
-            what = f"engine {self._about.engine} did not answer within {limit_s:.1f} s and was ended"
-            raise EngineError("EngineTimeout", what, "Choose another engine.")
+            raise unanswered(self._about.engine, limit_s)
         if self._lane.failed:
             return None
         output = np.empty(self._about.output_dims, self._about.output_dtype)

@@ -185,7 +185,8 @@ def test_a_lost_engine_is_told_and_the_other_one_goes_on_with_the_game(game):
     assert game.agent_frames < stands + 1000, "the game began anew"
 
 
-def test_an_engine_whose_worker_dies_in_silence_is_missed(page, game):
+@pytest.mark.parametrize("first", [False, True], ids=["in mid-game", "before its first run"])
+def test_an_engine_whose_worker_dies_in_silence_is_missed(page, game, first):
     """Nobody is told when a worker is ended from outside; only the answer does not come."""
     page.driver.execute_script("""
         const { Worker } = globalThis;
@@ -197,12 +198,18 @@ def test_an_engine_whose_worker_dies_in_silence_is_missed(page, game):
             }
         };
     """)
-    game.choose("wasm-2")
-    wait_until(lambda: "wasm-2 plays on" in game.status, "the other engine plays", 20)
     page.python("pyapp.breakout.agent.ANSWER_LIMIT_S = 1.0")
-    wait_until(lambda: game.agent_frames > 20, "the agent plays", 5)
+    if first:
+        game.pause()
+    game.choose("wasm-2")
+    wait_until(lambda: page.text(".board.agent h3") == "Agent on wasm-2", "the other engine has the game", 20)
+    before = game.agent_frames
+    if not first:
+        wait_until(lambda: game.agent_frames > before + 40, "the other engine plays", 5)
     page.driver.execute_script("endEngine()")
-    wait_until(lambda: game.error, "the loss is told", 5)
+    if first:
+        game.press("Resume")
+    wait_until(lambda: game.error, "the loss is told", 6)
     assert "engine wasm-2 did not answer within 1.0 s" in game.error
     stands = game.agent_frames
     game.press("Go on with wasm-1")
