@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import re
@@ -111,10 +110,10 @@ def test_a_site_with_a_file_missing_is_exit_code_2_with_the_reason(dist_copy):
 
 @contextlib.contextmanager
 def serving(dist: Path):
-    command = [*PYAPP, "serve", "--port", "0", "--dist", str(dist)]
     # A shell lets what it runs in the background ignore Ctrl-C, and so would all that these tests start.
-    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=heed)
+    heeding = ["env", "--default-signal=INT"]
+    command = [*heeding, *PYAPP, "serve", "--port", "0", "--dist", str(dist)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield server
     finally:
