@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtools import ale, lock, npm, runtime, site, sources, vendor, wheels
+from buildtools import ale, lock, npm, runtime, site, sources, variants, vendor, wheels
 from buildtools.cache import Cache
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
@@ -87,6 +87,8 @@ def build_site(plan: Plan, out: Path) -> None:
             runtime.compress_runtime(ort, runtime.ORT_COMPRESSED, fresh, "dist/", plan.fetch.cache)
         with step(f"emulator: {ale.REQUIREMENT}"):
             ale.add_emulator(plan.root, fresh, plan.fetch, with_rom=plan.with_rom)
+        with step("model: fewer bits"):
+            variants.add_variants(fresh)
         with step("third-party modules"):
             vendor.bundle_vendor(plan.root, fresh, plan.progress)
         with step("checks"):
@@ -122,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands and what they say")
     options = parser.parse_args(arguments)
 
-    progress = Progress(8, verbose=options.verbose)
+    progress = Progress(9, verbose=options.verbose)
     cache = Cache(Path(os.environ.get("PYAPP_CACHE") or ROOT / ".cache"))
     try:
         build_site(Plan(ROOT, sources.Fetch(cache, options.offline, progress), not options.no_rom), options.out)
