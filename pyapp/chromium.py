@@ -160,29 +160,36 @@ class PageDriver:
                 raise BrowserError(f"the page was not ready within {limit_s:.0f} s (state: {state})")
             time.sleep(POLL_S)
 
-    def check(
-        self, settings: dict[str, Any], on_progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+    def ask(
+        self,
+        question: str,
+        settings: dict[str, Any],
+        on_progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
     ) -> dict[str, Any]:
-        """Run a check and return its report as plain data.
+        """Ask ``check``, ``explain``, ``sweep`` or ``tune``, and return the report as plain data.
 
         Raises
         ------
         BrowserError
-            If the page refuses the settings or the check fails.
+            If the page refuses the settings or the question cannot be answered.
         """
-        self.start_check(settings)
+        self.start(question, settings)
         while self.get("state") == "running":
             if progress := self.get("progress"):
                 on_progress(progress["stage"], progress["done"], progress["total"])
             time.sleep(POLL_S)
         if error := self.get("error"):
-            raise BrowserError(f"the check did not finish: {_sentence(error)}")
+            raise BrowserError(f"the {question} did not finish: {_sentence(error)}")
         report: dict[str, Any] = self.get("report")
         return report
 
-    def start_check(self, settings: dict[str, Any]) -> None:
-        """Start a check without waiting for it."""
-        self.driver.execute_script("globalThis.pyappPage.check(arguments[0])", settings)
+    def check(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Run a check and return its report as plain data; see `ask`."""
+        return self.ask("check", settings)
+
+    def start(self, question: str, settings: dict[str, Any]) -> None:
+        """Ask a question without waiting for its answer."""
+        self.driver.execute_script("globalThis.pyappPage.ask(...arguments)", question, settings)
 
     def cancel(self) -> None:
         """Cancel the running check."""

@@ -14,8 +14,15 @@ from pyapp.errors import AppError
 
 Tensors = Mapping[str, NDArray[Any]]
 
-NAME_PATTERN = re.compile(r"(?P<wasm>wasm)-(?P<threads>[1-9]\d{0,2}|N)|(?P<webgpu>webgpu)-(?P<runner>stock|fast)")
-KNOWN_NAMES = "wasm-1, wasm-2 (any thread count), wasm-N (the machine's best), webgpu-stock, webgpu-fast"
+NAME_PATTERN = re.compile(
+    r"wasm-(?:(?P<threads>[1-9]\d{0,2})(?:-(?P<wasm_precision>int8))?|N)"
+    r"|webgpu-(?P<runner>stock|fast(?:-nocapture)?)(?:-(?P<build>jspi|asyncify))?(?:-(?P<webgpu_precision>float16))?"
+)
+KNOWN_NAMES = (
+    "wasm-1, wasm-2 (any thread count), wasm-N (the machine's best), webgpu-stock, webgpu-fast, webgpu-fast-nocapture; "
+    "webgpu ones may add a build (-jspi, -asyncify), and a precision may follow (-int8 on wasm, -float16 on webgpu)"
+)
+FLOAT32 = "float32"
 
 
 class EngineError(AppError):
@@ -42,6 +49,9 @@ class EngineSpec:
     spinning : bool
         Whether threads that wait for work keep a processor busy meanwhile, which disturbs the engine that runs next
         (``bench/spinning.py``).
+    precision : str
+        Which variant of the model it is meant for: ``float32``, ``float16`` or ``int8``. Whoever opens the engine gives it the
+        model, and a GPU without 16-bit floats refuses ``float16``.
     """
 
     name: str
@@ -50,6 +60,7 @@ class EngineSpec:
     runner: str = "stock"
     threads: int = 1
     spinning: bool = False
+    precision: str = FLOAT32
 
     @classmethod
     def parse(cls, name: str) -> EngineSpec:
@@ -68,11 +79,12 @@ class EngineSpec:
         match = NAME_PATTERN.fullmatch(name)
         if match is None:
             raise ValueError(f"unknown engine {name!r}; known are {KNOWN_NAMES}")
-        if match["webgpu"]:
-            return cls(name=name, provider="webgpu", runner=match["runner"])
-        if match["threads"] == "N":
+        precision = match["webgpu_precision"] or match["wasm_precision"] or FLOAT32
+        if match["runner"]:
+            return cls(name, "webgpu", build=match["build"] or "auto", runner=match["runner"], precision=precision)
+        if match["threads"] is None:
             raise ValueError("wasm-N has no thread count until the machine's best one has been measured")
-        return cls(name=name, provider="wasm", threads=int(match["threads"]))
+        return cls(name, "wasm", threads=int(match["threads"]), precision=precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +164,26 @@ class TimedBlock:
     bad: int
 
 
+@dataclass(frozen=True, slots=True)
+class StageTimes:
+    """Where the time of runs went.
+
+    Attributes
+    ----------
+    stages_ms : dict of str to float64 [n]
+        Milliseconds of each run's stages, in the order in which a run goes through them. On a GPU: ``upload``, ``dispatch``,
+        ``compute``, ``wait`` and ``readback``; on a CPU: ``upload`` and ``readback``, which are copies, and ``compute``.
+    compute_from : str
+        How the ``compute`` stage was measured.
+    floor_ms : float64 [n] or None
+        Milliseconds of an empty dispatch and its readback on the same device; None without a GPU.
+    """
+
+    stages_ms: dict[str, NDArray[np.float64]]
+    compute_from: str
+    floor_ms: NDArray[np.float64] | None
+
+
 class Engine(Protocol):
     """A model in one configuration, ready to run.
 
@@ -182,6 +214,9 @@ class Engine(Protocol):
 
     async def profile(self, inputs: Tensors) -> list[NodeProfile]:
         """Run the model once in a session of its own that records which provider ran which node."""
+
+    async def stages(self, inputs: Tensors, runs: int) -> StageTimes:
+        """Measure where the time of a run goes, `runs` times, in a session of its own; see `pyapp.stages`."""
 
     async def close(self) -> None:
         """End the engine and free what it holds. Closing twice is harmless."""

@@ -7,7 +7,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
 
 from pyapp.breakout.loop import STAGES
-from pyapp.report import LoopEntry, ParityEntry, RaceEntry, RatioEntry, Report, ReportError, SuiteEntry, parse_report
+from pyapp.crossover import ANSWERS, CROSSES, NONE
+from pyapp.report import (
+    PURPOSES,
+    RUN_STAGES,
+    SWEEP_STATUSES,
+    TUNE_STATUSES,
+    CrossoverEntry,
+    LoopEntry,
+    ParityEntry,
+    PrecisionEntry,
+    RaceEntry,
+    RatioEntry,
+    Report,
+    ReportError,
+    StagesEntry,
+    SuiteEntry,
+    SweepEntry,
+    Tune,
+    parse_report,
+)
 
 MAX_DEPTH = 16
 """A report nests five deep. In a browser, JSON that nests some thousand deep ends Python, without an exception."""
@@ -67,6 +86,15 @@ def contradictions(report: Report) -> list[str]:
         *(_ratio(f"$.ratios[{i}]", entry) for i, entry in enumerate(report.ratios)),
         _repeated("$.loop", [f"{entry.stage} on {entry.engine}" for entry in report.loop]),
         *(_loop(f"$.loop[{i}]", entry) for i, entry in enumerate(report.loop)),
+        _repeated("$.sweep", [f"{entry.engine} at x{entry.width}, batch {entry.batch}" for entry in report.sweep]),
+        *(_sweep(f"$.sweep[{i}]", entry) for i, entry in enumerate(report.sweep)),
+        _repeated("$.crossover", [f"{entry.numerator} / {entry.denominator} at x{entry.width}" for entry in report.crossover]),
+        *(_crossover(f"$.crossover[{i}]", entry) for i, entry in enumerate(report.crossover)),
+        _repeated("$.stages", [entry.engine for entry in report.stages]),
+        *(_stages(f"$.stages[{i}]", entry) for i, entry in enumerate(report.stages)),
+        _repeated("$.precision", [entry.engine for entry in report.precision]),
+        *(_precision(f"$.precision[{i}]", entry) for i, entry in enumerate(report.precision)),
+        *([_tune("$.tune", report.tune)] if report.tune else []),
     ]
     return [fault for check in checks for fault in check]
 
@@ -130,3 +158,85 @@ def _loop(place: str, entry: LoopEntry) -> Iterator[str]:
     for name in ("n", "frames", "missed_frames", "late_decisions"):
         if getattr(entry, name) < 0:
             yield f"{getattr(entry, name)} is negative @ {place}.{name}"
+
+
+def _sweep(place: str, entry: SweepEntry) -> Iterator[str]:
+    if entry.status not in SWEEP_STATUSES:
+        yield f"status {entry.status!r:.60} is none of {', '.join(SWEEP_STATUSES)} @ {place}.status"
+    measured = entry.status == SWEEP_STATUSES[0]
+    if not measured and not entry.reason:
+        yield f"neither measured nor a reason @ {place}.reason"
+    for name in ("p50_ms", "p95_ms", "per_state_ms", "per_state_p95_ms"):
+        value = getattr(entry, name)
+        if (value is None) == measured:
+            yield f"{'no time' if measured else 'a time'} where the status is {entry.status!r:.60} @ {place}.{name}"
+        elif value is not None and not value > 0:
+            yield f"{value:g} is no time @ {place}.{name}"
+    if sum(entry.blocks) != entry.runs or (entry.runs > 0) != measured:
+        yield f"{sum(entry.blocks)} of {entry.runs} runs @ {place}.blocks"
+    if not 0 <= entry.agree <= entry.cases:
+        yield f"{entry.agree} of {entry.cases} cases agree @ {place}.agree"
+    for name in ("width", "batch"):
+        if getattr(entry, name) < 1:
+            yield f"{getattr(entry, name)} is less than 1 @ {place}.{name}"
+
+
+def _crossover(place: str, entry: CrossoverEntry) -> Iterator[str]:
+    if entry.answer not in ANSWERS:
+        yield f"answer {entry.answer!r:.60} is none of {', '.join(ANSWERS)} @ {place}.answer"
+    if (entry.batch is None) == (entry.answer == CROSSES):
+        yield f"{'no batch' if entry.batch is None else 'a batch'} with the answer {entry.answer!r:.60} @ {place}.batch"
+    if (entry.answer == NONE) != (entry.reason is not None):
+        yield f"{'no' if entry.reason is None else 'a'} reason with the answer {entry.answer!r:.60} @ {place}.reason"
+    if (entry.answer == NONE) != (entry.first is None) or (entry.first is None) != (entry.last is None):
+        yield f"its smallest and largest batch do not fit the answer {entry.answer!r:.60} @ {place}.first"
+    bounds = [bound for bound in (entry.low, entry.batch, entry.high) if bound is not None]
+    if bounds != sorted(bounds):
+        yield f"{bounds} is no interval @ {place}.low"
+
+
+def _stages(place: str, entry: StagesEntry) -> Iterator[str]:
+    yield from _repeated(f"{place}.stages", [stage.stage for stage in entry.stages])
+    for i, stage in enumerate(entry.stages):
+        if stage.stage not in RUN_STAGES:
+            yield f"stage {stage.stage!r:.60} is none of {', '.join(RUN_STAGES)} @ {place}.stages[{i}].stage"
+        if not 0 <= stage.p50_ms <= stage.p95_ms:
+            yield f"P50 is {stage.p50_ms:g} and P95 {stage.p95_ms:g} @ {place}.stages[{i}].p95_ms"
+    added = sum(stage.p50_ms for stage in entry.stages)
+    if abs(added - entry.sum_ms) > 1e-6 * max(added, 1.0):
+        yield f"the stages add up to {added:g}, not {entry.sum_ms:g} @ {place}.sum_ms"
+    if not entry.total_ms > 0:
+        yield f"{entry.total_ms:g} is no time @ {place}.total_ms"
+
+
+def _precision(place: str, entry: PrecisionEntry) -> Iterator[str]:
+    if not 0 <= entry.agree <= entry.cases:
+        yield f"{entry.agree} of {entry.cases} cases agree @ {place}.agree"
+    if entry.changes_action and entry.agree == entry.cases:
+        yield f"it changes an action, but all {entry.cases} agree @ {place}.changes_action"
+    if len({number is None for number in (entry.ratio, entry.low, entry.high, entry.p50_ms, entry.p95_ms)}) > 1:
+        yield f"some of its numbers are null and some are not @ {place}"
+    elif (entry.ratio is None) != (entry.reason is not None):
+        yield f"{'no number and no' if entry.ratio is None else 'a number and a'} reason @ {place}.reason"
+
+
+def _tune(place: str, entry: Tune) -> Iterator[str]:
+    yield from _repeated(f"{place}.candidates", [candidate.engine for candidate in entry.candidates])
+    yield from _repeated(f"{place}.recipe", [choice.purpose for choice in entry.recipe])
+    known = {candidate.engine: candidate for candidate in entry.candidates}
+    for i, candidate in enumerate(entry.candidates):
+        at = f"{place}.candidates[{i}]"
+        if candidate.status not in TUNE_STATUSES:
+            yield f"status {candidate.status!r:.60} is none of {', '.join(TUNE_STATUSES)} @ {at}.status"
+        if not 0 <= candidate.agree <= candidate.cases:
+            yield f"{candidate.agree} of {candidate.cases} cases agree @ {at}.agree"
+        if (candidate.p50_ms is None) != (candidate.runs == 0) or (candidate.p95_ms is None) != (candidate.runs == 0):
+            yield f"{'a time' if candidate.runs == 0 else 'no time'} with {candidate.runs} runs @ {at}.p50_ms"
+    for i, choice in enumerate(entry.recipe):
+        at = f"{place}.recipe[{i}]"
+        if choice.purpose not in PURPOSES:
+            yield f"purpose {choice.purpose!r:.60} is none of {', '.join(PURPOSES)} @ {at}.purpose"
+        if choice.engine not in known or known[choice.engine].status in TUNE_STATUSES[2:]:
+            yield f"{choice.engine!r:.60} is no right candidate @ {at}.engine"
+        if not 0 < choice.low <= choice.high or not choice.ms > 0:
+            yield f"{choice.ms:g} ({choice.low:g} to {choice.high:g}) is no time @ {at}.ms"

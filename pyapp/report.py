@@ -7,9 +7,19 @@ A number that could not be had is null, never zero.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 SCHEMA = "pyapp-report/1"
+SWEEP_STATUSES = ("measured", "not measured", "failed")
+"""Of an entry of `sweep`; only the first has times."""
+
+TUNE_STATUSES = ("raced", "dropped", "wrong", "failed")
+"""Of a candidate of `tune`; the first two give Python's answers."""
+
+PURPOSES = ("single", "tail", "batch")
+RUN_STAGES = ("upload", "dispatch", "compute", "wait", "readback")
+QUESTIONS = ("stages", "sweep", "crossover", "precision", "tune")
+"""Sections of questions that are asked after a check, or without one."""
 
 
 class ReportError(ValueError):
@@ -229,8 +239,161 @@ class LoopEntry(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StageTime:
+    """One stage of a run: median and 95th percentile of `n` runs."""
+
+    stage: str
+    p50_ms: float
+    p95_ms: float
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagesEntry(Section):
+    """Where the time of one engine's runs goes.
+
+    `total_ms` is the median of runs that nobody looked into, `sum_ms` what the medians of the `stages` add up to; only where
+    they are within 10 % of each other is the entry valid. `compute_from` says how the stage ``compute`` was measured,
+    `floor_ms` what an empty dispatch and its readback take on the same device (null without a GPU).
+    """
+
+    engine: str
+    stages: list[StageTime]
+    sum_ms: float
+    total_ms: float
+    total_n: int
+    compute_from: str
+    floor_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepEntry(Section):
+    """One engine at one batch size and network width.
+
+    `status` is ``measured``, ``not measured`` or ``failed``; but for ``measured`` there is a `reason`. `projected_ms` is what a
+    run was expected to take, where that was the reason. `per_state_ms` and `per_state_p95_ms` are `p50_ms` and
+    `p95_ms` divided by `batch`.
+    `agree` of `cases` answers have Python's action; `max_abs_diff` is the largest |dQ|. The wider network computes what the
+    narrow one does (`pyapp.onnxfile.widened`), so Python's answers hold for it too.
+    """
+
+    engine: str
+    width: int
+    batch: int
+    status: str
+    reason: str | None = None
+    projected_ms: float | None = None
+    runs: int = 0
+    blocks: list[int] = field(default_factory=list)
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    per_state_ms: float | None = None
+    per_state_p95_ms: float | None = None
+    agree: int = 0
+    cases: int = 0
+    passed: bool = False
+    max_abs_diff: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossoverEntry(Section):
+    """From which batch size on `numerator` takes less time than `denominator` at the median, on a network of one width.
+
+    `answer` is one of `pyapp.crossover.ANSWERS`. `batch`, with `low` and `high` as its 95 % interval, is null unless the answer
+    is ``crosses``; a bound that lies outside of `first` to `last`, the smallest and the largest of the `points` batch sizes
+    that were compared, is null too. ``none`` has a `reason`.
+    """
+
+    numerator: str
+    denominator: str
+    width: int
+    answer: str
+    batch: float | None
+    low: float | None
+    high: float | None
+    first: int | None
+    last: int | None
+    points: int
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrecisionEntry(Section):
+    """A variant of the model in fewer bits on `engine`, beside the model itself on `base`.
+
+    `agree` of `cases` actions are Python's; where not all are, `changes_action` is true. `ratio` is how many times as long the
+    variant takes at the median, with `low` to `high` as its 95 % interval. What could not be compared has a `reason`.
+    """
+
+    engine: str
+    base: str
+    agree: int
+    cases: int
+    max_abs_diff: float | None
+    changes_action: bool
+    p50_ms: float | None
+    p95_ms: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate(Section):
+    """One configuration that `tune` tried.
+
+    `status` is ``raced`` (to the end), ``dropped`` (slower than others, after `rungs` of the race), ``wrong`` (it does not give
+    Python's answers) or ``failed`` (it could not be had); the last two have a `reason`. Percentiles are of all its runs.
+    `agree` of `cases` answers have Python's action; `max_abs_diff` is the largest |dQ|.
+    """
+
+    engine: str
+    simplicity: int
+    status: str
+    reason: str | None
+    agree: int
+    cases: int
+    max_abs_diff: float | None
+    runs: int
+    rungs: int
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Section):
+    """The fastest right configuration for one `purpose`.
+
+    `purpose` is ``single`` (P50, one state at a time), ``tail`` (P95, one state at a time) or ``batch`` (P50 of a run of
+    `batch` states). `ms` is its time, `low` to `high` that time's 95 % interval. `ties` are engines whose ratio to the fastest
+    spans 1, the chosen one left out; of them all, the simplest was chosen.
+    """
+
+    purpose: str
+    engine: str
+    batch: int
+    ms: float
+    low: float
+    high: float
+    ties: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tune(Section):
+    """The fastest right way to run the model here: what was tried, and what is recommended for which purpose."""
+
+    candidates: list[Candidate]
+    recipe: list[Choice]
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
-    """A whole check; `loop` is empty unless the agent has played."""
+    """What was asked and found; what was not asked is empty or null.
+
+    A check fills `engines` to `ratios`, a game `loop`, and the other questions the sections with their names.
+    """
 
     schema: str
     settings: Settings
@@ -241,10 +404,28 @@ class Report:
     race: list[RaceEntry]
     ratios: list[RatioEntry]
     loop: list[LoopEntry] = field(default_factory=list)
+    stages: list[StagesEntry] = field(default_factory=list)
+    sweep: list[SweepEntry] = field(default_factory=list)
+    crossover: list[CrossoverEntry] = field(default_factory=list)
+    precision: list[PrecisionEntry] = field(default_factory=list)
+    tune: Tune | None = None
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the report as JSON text (no NaN: such numbers are null)."""
         return json.dumps(asdict(self), indent=indent, allow_nan=False)
+
+
+def merged(report: Report | None, part: Report) -> Report:
+    """Add to a report what a further question has found on the same machine.
+
+    Sections that `part` has filled replace the report's; engines that the report does not know are added to it.
+    """
+    if report is None:
+        return part
+    known = {entry.name for entry in report.engines}
+    engines = [*report.engines, *(entry for entry in part.engines if entry.name not in known)]
+    found = {name: getattr(part, name) for name in QUESTIONS if getattr(part, name)}
+    return replace(report, engines=engines, **found)
 
 
 def section_json(section: Section) -> str:

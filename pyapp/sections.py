@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +34,27 @@ def _count(items: list[int], noun: str) -> str:
 def _rows(scores: np.ndarray[Any, Any]) -> list[list[float]]:
     # The shortest decimal that gives the float32 back, instead of 17 digits of its float64.
     return [[float(str(score)) for score in row] for row in scores]
+
+
+def environment_entry(known: Mapping[str, Any], steps_ms: Iterable[float], model: bytes) -> r.Environment:
+    """State where something is measured.
+
+    `known` is what the host says of itself, `steps_ms` are the steps of the engines' clocks, 0 where one is not known.
+    """
+    warnings = []
+    if not known["cross_origin_isolated"]:
+        warnings.append(
+            "the page is not cross-origin isolated: one thread only, and a coarse clock; "
+            "serve it with the COOP and COEP headers of its _headers file"
+        )
+    return r.Environment(
+        **known,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        clock_step_ms=max(filter(None, steps_ms), default=None),
+        model_sha256=hashlib.sha256(model).hexdigest(),
+        valid=not warnings,
+        warnings=warnings,
+    )
 
 
 def suite_entry(suite: Suite) -> r.SuiteEntry:

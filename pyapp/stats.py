@@ -132,6 +132,22 @@ def ratio_interval(
     return RatioInterval(value=float(value), low=float(low), high=float(high))
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number with the bounds of its 95 % bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def percentile_interval(rounds: list[NDArray[np.float64]], percentile: float, *, seed: int) -> Interval:
+    """Percentile of all samples, with a 95 % bootstrap interval over rounds; see `ratio_interval`."""
+    picks = np.random.default_rng(seed).integers(0, len(rounds), size=(BOOTSTRAP_RESAMPLES, len(rounds)))
+    low, high = np.percentile(_resampled_percentile(rounds, picks, percentile), [2.5, 97.5])
+    return Interval(float(np.percentile(np.concatenate(rounds), percentile)), float(low), float(high))
+
+
 def ratio_resamples(
     numerator: list[NDArray[np.float64]],
     denominator: list[NDArray[np.float64]],

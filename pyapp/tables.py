@@ -5,7 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyapp.report import Adapter, EngineEntry, LoopEntry, ParityEntry, RaceEntry, Report
+from pyapp.crossover import CROSSES, NOT_WITHIN
+from pyapp.report import (
+    Adapter,
+    Candidate,
+    CrossoverEntry,
+    EngineEntry,
+    LoopEntry,
+    ParityEntry,
+    RaceEntry,
+    Report,
+    StagesEntry,
+    SweepEntry,
+    Tune,
+)
 from pyapp.summary import summarize
 
 # What begins a link, emphasis, code or a strike-through wherever it stands. An underscore inside a word begins nothing.
@@ -14,6 +27,7 @@ _ENTITY = re.compile(r"&(?=#?\w+;)")
 # What makes a line a heading, quotation, list or rule.
 _BLOCK = re.compile(r"^(\d*)([#>+=.)-])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+CHECK_TOPICS = ("answers", "speed", "ratio")
 MIN_WIDTH = 2
 """A column's rule needs a hyphen beside its colon, or no reader takes it for a table."""
 
@@ -47,26 +61,22 @@ def _aligned(line: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def report_markdown(report: Report) -> str:
-    """Write a whole report as Markdown: what ran, same answers, faster, and every warning."""
+    """Write a whole report as Markdown: what ran, same answers, faster, where the GPU overtakes, and every warning."""
     parts = [
         "## What ran\n",
         markdown_table(
             ["engine", "provider", "build", "runner", "threads", "nodes", "adapter", "created", "first run"],
             [_engine_row(entry) for entry in report.engines],
         ),
-        "\n## Same answers as Python?\n",
-        markdown_table(
-            ["suite", "engine", "agree", "max dQ", "mean dQ", "min margin", "could flip", "passed"],
-            [_parity_row(entry) for entry in report.parity],
-        ),
-        "\n## Faster?\n",
-        markdown_table(
-            ["engine", "P50 ms", "P95 ms", "mean", "min", "max", "n", "clock step"],
-            [_race_row(entry) for entry in report.race],
-        ),
-        "",
-        *(_markdown_line(sentence.text) for sentence in summarize(report)),
     ]
+    if report.parity or not (report.stages or report.sweep or report.tune):
+        parts += _checked(report)
+    if report.stages:
+        parts += _explained(report)
+    if report.sweep:
+        parts += _swept(report)
+    if report.tune:
+        parts += _tuned(report, report.tune)
     if report.loop:
         parts += [
             "\n## The agent's loop\n",
@@ -79,6 +89,69 @@ def report_markdown(report: Report) -> str:
     if warnings:
         parts += ["\n## Mind\n", *(f"- {_markdown_line(warning)}" for warning in warnings)]
     return "\n".join(parts) + "\n"
+
+
+def _checked(report: Report) -> list[str]:
+    return [
+        "\n## Same answers as Python?\n",
+        markdown_table(
+            ["suite", "engine", "agree", "max dQ", "mean dQ", "min margin", "could flip", "passed"],
+            [_parity_row(entry) for entry in report.parity],
+        ),
+        "\n## Faster?\n",
+        markdown_table(
+            ["engine", "P50 ms", "P95 ms", "mean", "min", "max", "n", "clock step"],
+            [_race_row(entry) for entry in report.race],
+        ),
+        "",
+        *(_markdown_line(sentence.text) for sentence in summarize(report) if sentence.topic in CHECK_TOPICS),
+    ]
+
+
+def _told(report: Report, *topics: str) -> list[str]:
+    return [_markdown_line(sentence.text) for sentence in summarize(report) if sentence.topic in topics]
+
+
+def _explained(report: Report) -> list[str]:
+    names = list(dict.fromkeys(stage.stage for entry in report.stages for stage in entry.stages))
+    return [
+        "\n## Why does it take so long?\n",
+        *_told(report, "stages"),
+        "",
+        markdown_table(
+            ["engine", *(f"{name} ms" for name in names), "sum", "whole run", "floor"],
+            [_stages_row(entry, names) for entry in report.stages],
+        ),
+    ]
+
+
+def _tuned(report: Report, tune: Tune) -> list[str]:
+    return [
+        "\n## The fastest right way\n",
+        *_told(report, "tune"),
+        "",
+        markdown_table(
+            ["candidate", "P50 ms", "P95 ms", "n", "agree", "max dQ", "status", "why"],
+            [_candidate_row(entry) for entry in tune.candidates],
+        ),
+    ]
+
+
+def _swept(report: Report) -> list[str]:
+    return [
+        "\n## From which batch size on?\n",
+        *_told(report, "sweep", "precision"),
+        "",
+        markdown_table(
+            ["width", "GPU", "CPU", "overtakes at batch", "from", "to", "compared"],
+            [_crossover_row(entry) for entry in report.crossover],
+        ),
+        "",
+        markdown_table(
+            ["width", "batch", "engine", "P50 ms", "P95 ms", "P50 a state", "n", "agree", "max dQ", "not measured because"],
+            [_sweep_row(entry) for entry in report.sweep],
+        ),
+    ]
 
 
 def report_warnings(report: Report) -> list[str]:
@@ -94,6 +167,8 @@ def report_warnings(report: Report) -> list[str]:
         ),
         *((f"{entry.suite} on {entry.engine}", warning) for entry in report.parity for warning in entry.warnings),
         *((f"race of {entry.engine}", warning) for entry in report.race for warning in entry.warnings),
+        *((f"stages of {entry.engine}", warning) for entry in report.stages for warning in entry.warnings),
+        *dict.fromkeys((f"sweep of {entry.engine}", warning) for entry in report.sweep for warning in entry.warnings),
     ]
     return [f"{name}: {warning}" for name, warning in named]
 
@@ -145,6 +220,31 @@ def _parity_row(entry: ParityEntry) -> list[str]:
 def _race_row(entry: RaceEntry) -> list[str]:
     times = (entry.p50_ms, entry.p95_ms, entry.mean_ms, entry.min_ms, entry.max_ms)
     return [entry.engine, *map(_milliseconds, times), str(entry.runs), f"{entry.clock_step_ms * 1000:.0f} us"]
+
+
+def _stages_row(entry: StagesEntry, names: Sequence[str]) -> list[str]:
+    ms = {stage.stage: stage.p50_ms for stage in entry.stages}
+    times = [*(ms.get(name) for name in names), entry.sum_ms, entry.total_ms, entry.floor_ms]
+    return [entry.engine, *map(_milliseconds, times)]
+
+
+def _candidate_row(entry: Candidate) -> list[str]:
+    agree = f"{entry.agree} / {entry.cases}" if entry.cases else "-"
+    times = map(_milliseconds, (entry.p50_ms, entry.p95_ms))
+    return [entry.engine, *times, str(entry.runs), agree, _scientific(entry.max_abs_diff), entry.status, entry.reason or ""]
+
+
+def _crossover_row(entry: CrossoverEntry) -> list[str]:
+    answer = {CROSSES: f"{entry.batch or 0:.1f}", NOT_WITHIN: f"not within {entry.last}"}.get(entry.answer, entry.answer)
+    bounds = ["-" if bound is None else f"{bound:.1f}" for bound in (entry.low, entry.high)]
+    return [f"x{entry.width}", entry.numerator, entry.denominator, answer, *bounds, str(entry.points)]
+
+
+def _sweep_row(entry: SweepEntry) -> list[str]:
+    times = map(_milliseconds, (entry.p50_ms, entry.p95_ms, entry.per_state_ms))
+    agree = f"{entry.agree} / {entry.cases}" if entry.cases else "-"
+    counts = [str(entry.runs), agree, _scientific(entry.max_abs_diff), entry.reason or ""]
+    return [f"x{entry.width}", str(entry.batch), entry.engine, *times, *counts]
 
 
 def _loop_row(entry: LoopEntry) -> list[str]:

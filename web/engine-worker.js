@@ -9,8 +9,12 @@ import { clockStep } from './clock.js';
 import { DeviceWatch } from './device.js';
 import { adapterFacts, requireAdapter } from './gpu.js';
 import { serveLane } from './lane.js';
-import { listenForProfile } from './profile.js';
+import { listenForProfile, nodesOf } from './profile.js';
+import { openQueue } from './runners/gpu-fast.js';
+import { GpuTrace } from './runners/gpu-trace.js';
 import { openRunner } from './runners/open.js';
+import { gpuStages, wasmStages } from './runners/stages.js';
+import { WasmTrace } from './runners/wasm-trace.js';
 import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').EngineSpec} EngineSpec */
@@ -23,6 +27,8 @@ let runner = null;
 let watch = null;
 /** @type {ReturnType<typeof listenForProfile> | null} */
 let readProfile = null;
+/** What `stages` needs, in an engine that was opened for it. @type {((feeds: WireTensors, runs: number) => Promise<import('./types.d.ts').StageTimes>) | null} */
+let measureStages = null;
 /** @type {URL} */
 let ortBase;
 /** Overlapping runs hang onnxruntime-web's WebGPU provider, so verbs wait for each other here. */
@@ -37,19 +43,30 @@ const verbs = {
   /**
    * @param {EngineSpec} spec
    * @param {Uint8Array} model
-   * @param {{profiling: boolean}} options
+   * @param {{purpose: 'run' | 'profile' | 'stages'}} options what comes next; a profile or stages slow a session down
    * @returns {Promise<EngineFacts>}
    */
-  async open(spec, model, { profiling }) {
+  async open(spec, model, { purpose }) {
     if (runner) throw new AppError('AlreadyOpen', 'an engine is opened once', 'Start another engine.');
     const adapter = spec.provider === 'webgpu' ? await requireAdapter() : null;
+    if (adapter && spec.precision === 'float16') requireHalves(adapter);
     const build = pickBuild(spec);
-    if (profiling) readProfile = listenForProfile();
+    if (purpose === 'profile') readProfile = listenForProfile();
+    // Before onnxruntime-web is imported: it takes hold of what it uses when it starts.
+    const gpuTrace = purpose === 'stages' && adapter ? new GpuTrace() : null;
+    const wasmTrace = purpose === 'stages' && !adapter ? new WasmTrace() : null;
     const ort = await loadBuild(build, ortBase, spec.threads);
     const start = performance.now();
-    runner = await openRunner(ort, spec, model, profiling);
+    const opened = await openRunner(ort, spec, model, purpose === 'profile');
+    runner = opened;
     const create_ms = performance.now() - start;
-    if (adapter) watch = new DeviceWatch(/** @type {any} */ (await ort.env.webgpu.device));
+    if (adapter) {
+      const device = /** @type {GPUDevice} */ (await ort.env.webgpu.device);
+      watch = new DeviceWatch(device);
+      const queue = async () => ('queued' in opened ? /** @type {any} */ (opened) : openQueue(ort, spec, model));
+      if (gpuTrace) measureStages = (feeds, runs) => gpuStages(opened, device, gpuTrace, queue, feeds, runs);
+    }
+    if (wasmTrace) measureStages = (feeds, runs) => wasmStages(opened, wasmTrace, feeds, runs);
     return {
       provider: spec.provider,
       build,
@@ -92,14 +109,32 @@ const verbs = {
     return transfer(timed, [/** @type {ArrayBuffer} */ (timed.samples.buffer)]);
   },
 
-  /** Runs once and tells which provider ran which node; the engine must have been opened with `profiling`. */
+  /** Runs once and tells which provider ran which node; the engine must have been opened for a profile. */
   async profile(/** @type {WireTensors} */ feeds) {
     const session = opened();
-    if (!readProfile) throw new AppError('NotProfiling', 'the engine was not opened with profiling', 'Open another one.');
+    const read = required(readProfile);
     await onDevice(() => session.run(feeds));
-    return readProfile(() => session.endProfiling());
+    return nodesOf(await read(() => session.endProfiling()));
+  },
+
+  /** Measures each stage of a run by itself; the engine must have been opened for stages, and is asked once. @param {WireTensors} feeds @param {number} runs */
+  async stages(feeds, runs) {
+    const measure = required(measureStages);
+    return onDevice(() => measure(feeds, runs));
   },
 };
+
+/** @template T @param {T | null} tool @returns {T} */
+function required(tool) {
+  if (!tool) throw new AppError('WrongPurpose', 'the engine was not opened for this', 'Open another one.');
+  return tool;
+}
+
+/** @param {GPUAdapter} adapter */
+function requireHalves(adapter) {
+  if (adapter.features.has('shader-f16')) return;
+  throw new AppError('NoFloat16', 'this graphics adapter does not compute in 16-bit floats (WebGPU feature shader-f16)', 'Use an engine with float32.');
+}
 
 /**
  * Does work that ends at once where the GPU's device is lost.

@@ -10,17 +10,22 @@ import { AppError, toWireError } from './wire.js';
 import { BootView } from './views/boot.js';
 import { ComparedView } from './views/compared.js';
 import { ConsoleView } from './views/console.js';
-import { byId } from './views/dom.js';
+import { byId, h } from './views/dom.js';
 import { PlayView } from './views/play.js';
 import { ProgressView } from './views/progress.js';
+import { QuestionView } from './views/question.js';
 import { ReportView } from './views/report.js';
 import { SettingsView } from './views/settings.js';
 
 /** @typedef {'booting' | 'ready' | 'running' | 'failed'} State */
+/** @typedef {import('./python-host.js').Question} Question */
 
 const runButton = /** @type {HTMLButtonElement} */ (byId('run'));
 const cancelButton = /** @type {HTMLButtonElement} */ (byId('cancel'));
 const { settings, unknown } = readSettings(new URLSearchParams(location.search));
+
+/** The engines of the question that the page began with. */
+const QUESTION = ['wasm-1', 'webgpu-stock'];
 
 /** What programs can see; the methods are set once Python is ready. */
 const publicPage = {
@@ -34,6 +39,8 @@ const publicPage = {
   error: null,
   /** @type {PlayView | null} the game */
   play: null,
+  /** @type {(question: Question, settings: object) => Promise<void>} */
+  ask: notReady,
   /** @type {(settings: object) => Promise<void>} */
   check: notReady,
   /** @type {() => Promise<void>} */
@@ -53,7 +60,6 @@ function setState(state) {
   publicPage.state = state;
   document.documentElement.dataset.state = state;
   runButton.disabled = state !== 'ready';
-  cancelButton.hidden = state !== 'running';
 }
 
 /** @param {unknown} thrown */
@@ -69,6 +75,33 @@ function clearError() {
   byId('error').hidden = true;
 }
 
+/** Where the check is asked: its controls are in the page from the start. */
+class CheckPlace {
+  #progress = new ProgressView(byId('progress'));
+  /** Its button follows the page's state. */
+  ready = false;
+
+  start() {
+    cancelButton.hidden = false;
+    this.#progress.start();
+  }
+
+  stop() {
+    cancelButton.hidden = true;
+    this.#progress.stop();
+  }
+
+  /** @param {{stage: string, done: number, total: number}} progress */
+  show(progress) {
+    this.#progress.show(progress);
+  }
+
+  /** @param {unknown} thrown */
+  fail(thrown) {
+    showError(thrown);
+  }
+}
+
 async function main() {
   const base = new URL('.', import.meta.url);
   const boot = new BootView(byId('boot'));
@@ -76,13 +109,28 @@ async function main() {
   if (!response.ok) throw new AppError('IncompleteSite', `site.json answered ${response.status}`, 'Build the site with `make build`.');
   const site = await response.json();
   const python = new PythonHost(site, base);
-  const progress = new ProgressView(byId('progress'));
-  const results = new Results(python);
   const form = new SettingsView(byId('settings'), settings);
+  const results = new Results(python, {
+    check: (engine) => void ask('check', { ...form.settings, engines: [...new Set([...QUESTION, engine])] }).then(() => byId('faster-title').scrollIntoView()),
+    play: (engine) => play.use(engine),
+    write: (engine) => python.recipe(publicPage.report, engine),
+  });
   const reports = new ReportView(byId('report'), python, results);
   const play = new PlayView(byId('play'), python, site, base);
-  let stale = false;
+  /** @type {Question | null} what is being asked and has not shown anything yet */
+  let begun = null;
   const console_ = new ConsoleView(byId('console'), (source) => python.evaluate(source));
+  const cancel = () => void python.cancel();
+  const places = {
+    check: new CheckPlace(),
+    explain: new QuestionView(byId('explain'), 'Explain', () => ask('explain', { engines: form.settings.engines }), cancel),
+    sweep: new QuestionView(byId('sweep-ask'), 'Sweep', () => ask('sweep', { engines: form.settings.engines, seed: form.settings.seed }), cancel),
+    tune: new QuestionView(byId('tune-ask'), 'Tune', () => ask('tune', { precision: allowsPrecision.checked, seed: form.settings.seed }), cancel),
+  };
+  const allowsPrecision = h('input', { type: 'checkbox', id: 'tune-precision' });
+  byId('tune-ask').prepend(h('label', { class: 'controls' }, allowsPrecision, 'Variants in fewer bits may win too'));
+  /** @type {Pick<QuestionView, 'start' | 'stop' | 'show' | 'fail'>} */
+  let asked = places.check;
 
   python.on('boot', (stage) => boot.show(stage));
   python.on('output', ({ stream, text }) => console_.print(text, stream));
@@ -92,41 +140,53 @@ async function main() {
   });
   python.on('progress', (json) => {
     publicPage.progress = JSON.parse(json);
-    progress.show(/** @type {any} */ (publicPage.progress));
+    asked.show(/** @type {any} */ (publicPage.progress));
   });
   python.on('section', (json) => {
     const { name, section } = JSON.parse(json);
-    // Only now is it sure that the new check runs: until then the last one's results stay.
-    if (stale) {
+    // Only now is it sure that it is being answered: until then the last results stay.
+    if (begun === 'check') {
       results.clear();
       reports.checkBegins();
-    }
-    stale = false;
-    results.add(name, section);
+    } else if (begun) results.begin(begun);
+    begun = null;
+    // Engines that a further question has opened are told of when it has ended: they may be known already.
+    if (asked === places.check || name !== 'engines') results.add(name, section);
   });
 
-  /** @param {object} wanted */
-  async function check(wanted) {
+  /** @param {boolean} busy */
+  function occupy(busy) {
+    setState(busy ? 'running' : 'ready');
+    reports.busy = busy;
+    play.checks(busy);
+    for (const place of Object.values(places)) place.ready = !busy;
+  }
+
+  /** @param {Question} question @param {object} wanted its settings */
+  async function ask(question, wanted) {
     clearError();
-    setState('running');
-    reports.busy = true;
-    play.checks(true);
-    progress.start();
-    stale = true;
+    asked = places[question];
+    occupy(true);
+    asked.start();
+    begun = question;
     try {
-      const report = await python.check(wanted);
+      if (question !== 'check') await reports.showOwn();
+      const report = await python.ask(question, wanted);
+      for (const entry of question === 'check' ? [] : report.engines) results.add('engines', entry);
       await results.finish(report);
       reports.take(report);
       publicPage.report = report;
       play.learn(report.engines);
+      if (question === 'tune') places.tune.label = 'Tune';
     } catch (error) {
-      if (!stale) await results.finish(null);
-      showError(error);
+      publicPage.error = toWireError(error);
+      if (!begun) await results.finish(null);
+      if (question === 'tune' && publicPage.error.name === 'Cancelled') places.tune.label = 'Resume';
+      asked.fail(error);
     } finally {
-      progress.stop();
-      reports.busy = false;
-      play.checks(false);
-      setState('ready');
+      begun = null;
+      asked.stop();
+      occupy(false);
     }
   }
 
@@ -138,22 +198,22 @@ async function main() {
 
   await python.boot();
   Object.assign(publicPage, {
-    check,
+    ask,
+    check: (/** @type {object} */ wanted) => ask('check', wanted),
     cancel: () => python.cancel(),
     evaluate: (/** @type {string} */ source) => python.evaluate(source),
   });
-  runButton.addEventListener('click', () => check(form.settings));
-  cancelButton.addEventListener('click', () => python.cancel());
+  runButton.addEventListener('click', () => ask('check', form.settings));
+  cancelButton.addEventListener('click', cancel);
   if (unknown.length) {
     showError(new AppError('UnknownSetting', `the address has settings that this page does not know: ${unknown.join(', ')}`, 'Known are runs, warmup, seed, engines and threads.'));
   }
   boot.finish();
   new ComparedView(byId('compared'), (suite, index) => python.picture(suite, index)).show('states', 60);
   console_.enable();
-  reports.busy = false;
   play.enable();
   publicPage.play = play;
-  setState('ready');
+  occupy(false);
 }
 
 /** @param {unknown} error */

@@ -10,9 +10,11 @@ import { AppError } from './wire.js';
 
 const LIMIT_MS = 10_000;
 
+/** @typedef {{cat: string, name: string, dur: number, args?: {provider?: string, node_index?: string, op_name: string}}} TraceEvent */
+
 /**
  * Starts to listen. Call it before onnxruntime-web is imported: its build takes hold of `console.log` when it starts.
- * @returns {(endProfiling: () => void) => Promise<NodeProfile[]>} reads the profile that `endProfiling` makes the runtime
+ * @returns {(endProfiling: () => void) => Promise<TraceEvent[]>} reads the profile that `endProfiling` makes the runtime
  *   print; on the WebGPU builds it comes later than that call returns
  */
 export function listenForProfile() {
@@ -30,10 +32,10 @@ export function listenForProfile() {
       );
       text = '';
       heard = () => {
-        const nodes = parseTrace(text);
-        if (!nodes) return;
+        const events = parseTrace(text);
+        if (!events) return;
         clearTimeout(timer);
-        resolve(nodes);
+        resolve(events);
       };
       endProfiling();
     });
@@ -41,18 +43,21 @@ export function listenForProfile() {
 
 /**
  * @param {string} text a Chrome trace, perhaps not complete yet
- * @returns {NodeProfile[] | null} the nodes, one entry a node, or null while the text is not a whole trace
+ * @returns {TraceEvent[] | null} null while the text is not a whole trace
  */
 export function parseTrace(text) {
   const start = text.indexOf('[');
   const end = text.lastIndexOf(']');
   if (start < 0 || !text.trimEnd().endsWith(']')) return null;
-  let events;
   try {
-    events = JSON.parse(text.slice(start, end + 1));
+    return JSON.parse(text.slice(start, end + 1));
   } catch {
     return null; // the rest is still to come
   }
+}
+
+/** @param {TraceEvent[]} events @returns {NodeProfile[]} one entry a node, of its last run */
+export function nodesOf(events) {
   /** @type {Map<string, NodeProfile>} */
   const nodes = new Map();
   for (const { cat, name, dur, args } of events) {

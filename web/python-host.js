@@ -5,6 +5,7 @@ import { EngineHost } from './engine-host.js';
 import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').Site} Site */
+/** @typedef {'check' | 'explain' | 'sweep' | 'tune'} Question */
 
 export class PythonHost {
   #peer;
@@ -49,9 +50,22 @@ export class PythonHost {
     this.#peer.emit('visibility', { hidden: document.hidden });
   }
 
-  /** @param {object} settings @returns {Promise<any>} the report */
-  check(settings) {
-    return this.#peer.call('check', [settings]);
+  /**
+   * @param {Question} question
+   * @param {object} settings
+   * @returns {Promise<any>} the report
+   */
+  ask(question, settings) {
+    return this.#peer.call('ask', [question, settings]);
+  }
+
+  /**
+   * @param {any} report the one that the engine is from
+   * @param {string} engine
+   * @returns {Promise<{json: string, module: string}>} its recipe, as data and as a JavaScript module
+   */
+  recipe(report, engine) {
+    return this.#peer.call('recipe', [report, engine]);
   }
 
   cancel() {

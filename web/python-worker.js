@@ -41,11 +41,12 @@ const page = new Peer(/** @type {any} */ (self), {
   },
 
   /**
+   * @param {string} question check, explain, sweep or tune
    * @param {object} settings
    * @returns {Promise<object>} the report
    */
-  async check(settings) {
-    return unwrap(await booted().check(JSON.stringify(settings))).report;
+  async ask(question, settings) {
+    return unwrap(await booted().ask(question, JSON.stringify(settings))).report;
   },
 
   cancel() {
@@ -60,6 +61,11 @@ const page = new Peer(/** @type {any} */ (self), {
   /** @param {object} report @param {string} form json, csv or markdown @returns {string} */
   exportReport(report, form) {
     return unwrap(booted().export_report(JSON.stringify(report), form)).text;
+  },
+
+  /** @param {object} report @param {string} engine @returns {Promise<{json: string, module: string}>} */
+  async recipe(report, engine) {
+    return unwrap(await booted().recipe(JSON.stringify(report), engine));
   },
 
   /**

@@ -6,8 +6,12 @@ import { byId } from './views/dom.js';
 import { FasterView } from './views/faster.js';
 import { RanView } from './views/ran.js';
 import { MeaningView } from './views/sentences.js';
+import { StagesView } from './views/stages.js';
+import { SweepView } from './views/sweep.js';
+import { TuneView } from './views/tune.js';
 
 /** @typedef {import('./python-host.js').PythonHost} PythonHost */
+/** @typedef {import('./python-host.js').Question} Question */
 
 export class Results {
   #python;
@@ -15,21 +19,32 @@ export class Results {
   #answers;
   #race = new FasterView(byId('faster'));
   #meaning = new MeaningView(byId('meaning'));
+  #stages = new StagesView(byId('stages'));
+  #sweep = new SweepView(byId('sweep'));
+  #tune;
   /** Counts the reports that were begun: what Python says late of an earlier one is dropped. */
   #generation = 0;
 
-  /** @param {PythonHost} python */
-  constructor(python) {
+  /** @param {PythonHost} python @param {import('./views/tune.js').RecipeUses} uses what a recipe is good for */
+  constructor(python, uses) {
     this.#python = python;
     this.#answers = new AnswersView(byId('answers'), (suite, index) => python.picture(suite, index));
+    this.#tune = new TuneView(byId('tune'), uses);
   }
 
   clear() {
     this.#generation++;
-    for (const view of [this.#engines, this.#answers, this.#race, this.#meaning]) view.clear();
+    for (const view of [this.#engines, this.#answers, this.#race, this.#meaning, this.#stages, this.#sweep, this.#tune]) view.clear();
   }
 
-  /** @param {string} name of a section: engines, suites, parity or race @param {any} section one entry of it */
+  /** The first answer to a question has come: what an earlier one was told goes. @param {Question} question */
+  begin(question) {
+    if (question === 'check') return this.clear();
+    this.#generation++;
+    ({ explain: this.#stages, sweep: this.#sweep, tune: this.#tune })[question].clear();
+  }
+
+  /** @param {string} name of a field of the report @param {any} section one entry of it */
   add(name, section) {
     if (name === 'engines') {
       this.#engines.add(section);
@@ -37,14 +52,19 @@ export class Results {
     } else if (name === 'suites') this.#answers.addSuite(section);
     else if (name === 'parity') this.#answers.add(section);
     else if (name === 'race') this.#race.add(section);
+    else if (name === 'stages') this.#stages.add(section);
+    else if (name === 'sweep') this.#sweep.add(section);
+    else if (name === 'precision') this.#sweep.addVariant(section);
+    else if (name === 'tune') this.#tune.show(section);
   }
 
   /** Shows a whole report. @param {any} report */
   async show(report) {
     this.clear();
-    for (const name of ['engines', 'suites', 'parity', 'race']) {
+    for (const name of ['engines', 'suites', 'parity', 'race', 'stages', 'sweep', 'precision']) {
       for (const section of report[name]) this.add(name, section);
     }
+    if (report.tune) this.add('tune', report.tune);
     await this.finish(report);
   }
 
@@ -52,10 +72,15 @@ export class Results {
   async finish(report) {
     const generation = this.#generation;
     await this.#race.finish();
+    this.#sweep.finish();
     if (!report || generation !== this.#generation) return;
     const sentences = await this.#python.summarize(report);
     if (generation !== this.#generation) return;
-    this.#race.say(sentences.filter(({ topic }) => topic === 'ratio'));
-    this.#meaning.show(sentences.filter(({ topic }) => topic !== 'ratio'));
+    const about = (/** @type {string[]} */ ...topics) => sentences.filter(({ topic }) => topics.includes(topic));
+    this.#race.say(about('ratio'));
+    this.#meaning.show(about('answers', 'speed'));
+    this.#stages.say(about('stages'));
+    this.#sweep.say(report.crossover, about('sweep', 'precision'));
+    this.#tune.say(about('tune'));
   }
 }

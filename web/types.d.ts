@@ -26,6 +26,8 @@ export interface EngineSpec {
   runner: string;
   threads: number;
   spinning: boolean;
+  /** Of the model: `float32`, `float16` or `int8`. */
+  precision: string;
 }
 
 export interface AdapterFacts {
@@ -74,6 +76,15 @@ export interface NodeProfile {
   us: number;
 }
 
+/** Where the time of runs went, in milliseconds, run by run (`pyapp.engine.StageTimes`). */
+export interface StageTimes {
+  stages: Record<string, number[]>;
+  /** How the compute stage was measured. */
+  compute_from: string;
+  /** What an empty dispatch and its readback take on the same device; null without one. */
+  floor_ms: number[] | null;
+}
+
 /** `site.json`, written by `build_wheel.py`. */
 export interface Site {
   schema: string;
@@ -95,6 +106,18 @@ export interface Site {
 export type Ort = typeof import('onnxruntime-web');
 
 declare global {
+  /** What a module of `recipes/` is exported for; `pyapp.recipe.module_text` puts it before the module's text. */
+  const RECIPE: {
+    engine: string;
+    provider: 'wasm' | 'webgpu';
+    build: string;
+    runner: string;
+    threads: number;
+    capture: boolean;
+    precision: string;
+    onnxruntime_web: string;
+  };
+
   interface GPUAdapterInfo {
     readonly isFallbackAdapter?: boolean;
   }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pyodide.ffi import JsException
 
 from pyapp.browser.bridge import JsBridge, JsEngine, JsLane, from_js_error, to_plain
-from pyapp.engine import AdapterFacts, EngineError, EngineFacts, EngineSpec, NodeProfile, Tensors, TimedBlock
+from pyapp.engine import AdapterFacts, EngineError, EngineFacts, EngineSpec, NodeProfile, StageTimes, Tensors, TimedBlock
 
 OPEN_LIMIT_S = 180.0
 """Opening loads up to 16 MB over the visitor's network."""
@@ -77,14 +77,25 @@ class BrowserEngine:
 
     async def profile(self, inputs: Tensors) -> list[NodeProfile]:
         """Run once in a worker of its own, since profiling slows a session down; see `Engine.profile`."""
-        # Where the fast runner had to give way, its profile would be of what did not run.
+        nodes = await self._ask_another("profile", to_wire(inputs))
+        return [NodeProfile(**node) for node in nodes]
+
+    async def stages(self, inputs: Tensors, runs: int) -> StageTimes:
+        """Measure stages in a worker of its own, since watching slows a run down; see `Engine.stages`."""
+        found = await self._ask_another("stages", to_wire(inputs), runs)
+        stages_ms = {stage: np.array(ms, dtype=np.float64) for stage, ms in found["stages"].items()}
+        floor_ms = None if found["floor_ms"] is None else np.array(found["floor_ms"], dtype=np.float64)
+        return StageTimes(stages_ms, found["compute_from"], floor_ms)
+
+    async def _ask_another(self, verb: str, *args: object) -> Any:  # noqa: ANN401 - what a verb returns is its own
+        """Open a worker like this one for the sake of one verb, which is its purpose's name too."""
+        # Where the fast runner had to give way, the answer would be about what did not run.
         runner = "stock" if self.facts.runner.endswith("stock") else self.spec.runner
-        worker, _ = await self._opener.start(replace(self.spec, runner=runner), self._model, profiling=True)
+        worker, _ = await self._opener.start(replace(self.spec, runner=runner), self._model, purpose=verb)
         try:
-            nodes = await _call(worker, "profile", OPEN_LIMIT_S, to_wire(inputs))
+            return await _call(worker, verb, OPEN_LIMIT_S, *args)
         finally:
             worker.end()
-        return [NodeProfile(**node) for node in nodes]
 
     async def close(self) -> None:
         """End the worker."""
@@ -173,20 +184,20 @@ class BrowserEngines:
             ``WebGpuUnavailable``, ``EngineTimeout``, or whatever onnxruntime-web says about the model.
         """
         try:
-            worker, opened = await self.start(spec, model, profiling=False)
+            worker, opened = await self.start(spec, model)
         except EngineError as error:
             if spec.runner == "stock" or error.kind == "WebGpuUnavailable":
                 raise
             # A capture can spoil its realm so thoroughly that no other way runs there. Another realm knows nothing of it.
-            worker, opened = await self.start(replace(spec, runner="stock"), model, profiling=False)
+            worker, opened = await self.start(replace(spec, runner="stock"), model)
             opened |= {"runner": "fast: stock", "fallbacks": [*opened["fallbacks"], f"{spec.runner}: {error.message}"]}
         return BrowserEngine(self, spec, model, worker, opened)
 
-    async def start(self, spec: EngineSpec, model: bytes, *, profiling: bool) -> tuple[JsEngine, dict[str, Any]]:
-        """Start a worker and open the model in it; returns the worker and its facts."""
+    async def start(self, spec: EngineSpec, model: bytes, *, purpose: str = "run") -> tuple[JsEngine, dict[str, Any]]:
+        """Start a worker and open the model in it, to ``run``, ``profile`` or measure ``stages``; returns it and its facts."""
         worker = await self._started(spec.name)
         try:
-            options = {"profiling": profiling}
+            options = {"purpose": purpose}
             return worker, await _call(worker, "open", OPEN_LIMIT_S, asdict(spec), memoryview(model), options)
         except BaseException:
             worker.end()

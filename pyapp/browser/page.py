@@ -1,4 +1,4 @@
-"""What the page can ask of Python: a check, a cancel, a line of Python. Answers are JSON."""
+"""What the page can ask of Python: its questions, a cancel, a line of Python. Answers are JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from importlib.metadata import version
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,16 @@ from pyapp.browser.play import AgentSide
 from pyapp.cases import Suite, load_suite
 from pyapp.check import Check, CheckSettings
 from pyapp.engine import Engine, EngineError, EngineSpec
+from pyapp.errors import AppError
 from pyapp.export import report_csv
 from pyapp.foreign import read_foreign
-from pyapp.report import Report, ReportError, Section, parse_report, section_json
+from pyapp.report import Report, ReportError, Section, merged, parse_report, section_json
 from pyapp.summary import summarize
 from pyapp.tables import report_markdown
+from pyapp.variants import VariantEngines
+
+if TYPE_CHECKING:
+    from pyapp.tune import Tune
 
 MODEL_PATH = "fixtures/breakout_dqn.onnx"
 SUITE_PATHS = {"states": "fixtures/states.npz", "stress": "fixtures/stress.npz"}
@@ -42,6 +47,13 @@ WRITERS: dict[str, Callable[[Report], str]] = {
 }
 
 
+class Question(Protocol):
+    """What can be asked once."""
+
+    async def run(self) -> Report:
+        """Find the answer."""
+
+
 class Page:
     """Python's side of one page.
 
@@ -51,8 +63,12 @@ class Page:
         The worked example's ONNX file.
     suites : dict of str to Suite
         Its cases: ``states`` and ``stress``.
+    open_engines, open_variants : OpenEngine
+        Open engines; the second one on the variants of the model that engines' names ask for.
     agent : AgentSide
         The agent's board.
+    report : Report or None
+        What was found on this page so far.
     """
 
     def __init__(self, bridge: JsBridge) -> None:
@@ -61,14 +77,23 @@ class Page:
         self.model = b""
         self.suites: dict[str, Suite] = {}
         self.open_engines = BrowserEngines(bridge)
-        self.agent = AgentSide(bridge, self.open_engines)
+        self.open_variants = VariantEngines(self.open_engines, self._fetch)
+        self.agent = AgentSide(bridge, self.open_variants)
+        self.report: Report | None = None
+        self._search: Tune | None = None
+        self._questions: dict[str, Callable[[object], Question]] = {
+            "check": self._check,
+            "explain": self._explain,
+            "sweep": self._sweep,
+            "tune": self._tune,
+        }
         self.namespace: dict[str, Any] = {"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self}
 
     async def load(self) -> None:
         """Fetch the model and its cases; raises `EngineError` where a file cannot be had."""
         paths = [MODEL_PATH, *SUITE_PATHS.values()]
         model, *archives = await asyncio.gather(*map(self._fetch, paths))
-        self.model = self.agent.model = model
+        self.model = self.agent.model = self.open_variants.model = model
         self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
         self.namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
         self.namespace |= {"open_engine": self.open_engine, "open_breakout": self.open_breakout}
@@ -83,44 +108,77 @@ class Page:
 
     async def open_engine(self, name: str, model: bytes | None = None) -> Engine:
         """Open an engine by name, on the worked example's model unless another one is given; close it after use."""
-        return await self.open_engines(EngineSpec.parse(name), self.model if model is None else model)
+        return await self.open_variants(EngineSpec.parse(name), self.model if model is None else model)
 
     async def open_breakout(self, **options: Unpack[Options]) -> Breakout:
         """Open a game of Breakout; the arguments are those of `pyapp.breakout.Breakout`; close it after use."""
         return await open_breakout(self._bridge, **options)
 
-    def check(self, settings: str) -> asyncio.Future[str]:
-        """Run a check. It counts as running as soon as this returns, so that a cancel which follows at once finds it.
+    def ask(self, question: str, settings: str) -> asyncio.Future[str]:
+        """Ask a question. It counts as running as soon as this returns, so that a cancel which follows at once finds it.
 
         Parameters
         ----------
+        question : str
+            ``check``, ``explain``, ``sweep`` or ``tune``.
         settings : str
-            `CheckSettings` as JSON; what is left out has its default.
+            Its settings as JSON; what is left out has its default.
 
         Returns
         -------
         future of str
             JSON: ``{"report": …}`` or ``{"error": {"name", "message", "remedy"}}``; the name is ``Cancelled`` after `cancel`.
+            A check begins a report anew; the other questions add their sections to it.
         """
         if self._task:
             return asyncio.ensure_future(self._answer(asyncio.ensure_future(_refuse_second())))
-        self._task = asyncio.ensure_future(self._run(settings))
+        self._task = asyncio.ensure_future(self._run(question, settings))
         return asyncio.ensure_future(self._answer(self._task))
 
-    async def _run(self, settings: str) -> Report:
-        wanted = CheckSettings.from_data(json.loads(settings))
-        report = await Check(wanted, self.model, list(self.suites.values()), self.open_engines, self, self).run()
-        return replace(report, loop=self.agent.loop_entries())
+    async def _run(self, question: str, settings: str) -> Report:
+        found = await self._questions[question](json.loads(settings)).run()
+        if question == "tune":
+            self._search = None  # only one that was cancelled is gone on with
+        report = found if question == "check" else merged(self.report, found)
+        self.report = replace(report, loop=self.agent.loop_entries())
+        return self.report
+
+    def _check(self, settings: object) -> Check:
+        wanted = CheckSettings.from_data(settings)
+        return Check(wanted, self.model, list(self.suites.values()), self.open_variants, self, self)
+
+    # Modules of questions that are asked later, if at all, are not imported before: the page boots without them.
+
+    def _explain(self, settings: object) -> Question:
+        from pyapp.stages import Explain, ExplainSettings
+
+        wanted = ExplainSettings.from_data(settings)
+        return Explain(wanted, self.model, self.suites["states"], self.open_variants, self, self)
+
+    def _sweep(self, settings: object) -> Question:
+        from pyapp.sweep import Sweep, SweepSettings
+
+        wanted = SweepSettings.from_data(settings)
+        return Sweep(wanted, self.model, self.suites["states"], self.open_variants, self, self)
+
+    def _tune(self, settings: object) -> Question:
+        from pyapp.tune import Tune, TuneSettings
+
+        wanted = TuneSettings.from_data(settings)
+        if wanted.fresh or self._search is None or self._search.settings != wanted:
+            wanted = replace(wanted, fresh=False)
+            self._search = Tune(wanted, self.model, list(self.suites.values()), self.open_variants, self, self)
+        return self._search
 
     async def _answer(self, task: asyncio.Task[Report]) -> str:
         try:
             return '{"report": ' + (await task).to_json() + "}"
         except asyncio.CancelledError:
-            return _error("Cancelled", "the check was cancelled", "What was finished before is still shown.")
-        except EngineError as error:
+            return _error("Cancelled", "it was cancelled", "What was finished before is still shown.")
+        except AppError as error:
             return _error(error.kind, error.message, error.remedy)
         except ValueError as error:
-            return _error("BadSettings", str(error), "Correct it and run the check again.")
+            return _error("BadSettings", str(error), "Correct it and ask again.")
         finally:
             if self._task is task:
                 self._task = None
@@ -142,6 +200,29 @@ class Page:
     def export_report(self, report: str, form: str) -> str:
         """Write a report (JSON) in a form of `WRITERS`; returns JSON, ``{"text": …}``."""
         return json.dumps({"text": WRITERS[form](parse_report(report))})
+
+    async def recipe(self, report: str, engine: str) -> str:
+        """Write the recipe of an engine of a report (JSON).
+
+        Returns
+        -------
+        str
+            JSON: ``{"json", "module"}``, the recipe as data and as a JavaScript module, or ``{"error": …}``.
+        """
+        from pyapp.recipe import from_engine, module_text, template_path
+
+        found = parse_report(report)
+        entries = {entry.name: entry for entry in found.engines if entry.actual}
+        if engine not in entries:
+            return _error(
+                "NoRecipe", f"the report has no engine {engine!r} that ran", "Tune again, and use one of its recipes."
+            )
+        wanted = from_engine(entries[engine], found.environment.versions)
+        try:
+            template = (await self._fetch(template_path(wanted))).decode()
+        except EngineError as error:
+            return _error(error.kind, error.message, error.remedy)
+        return json.dumps({"json": json.dumps(asdict(wanted), indent=1) + "\n", "module": module_text(wanted, template)})
 
     def summarize(self, report: str) -> str:
         """Say what a report (JSON) means: a JSON list of ``{"topic", "tone", "text"}``."""
@@ -209,7 +290,7 @@ async def start(bridge: JsBridge) -> Page:
 
 
 async def _refuse_second() -> Report:
-    raise EngineError("Busy", "a check is already running", "Wait for it, or cancel it.")
+    raise EngineError("Busy", "another question is being answered", "Wait for it, or cancel it.")
 
 
 def _error(name: str, message: str, remedy: str) -> str:

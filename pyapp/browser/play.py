@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from pyapp.breakout.environment import Breakout
     from pyapp.browser.bridge import JsBridge, JsGame
-    from pyapp.browser.engines import BrowserEngines
-    from pyapp.engine import Engine
+    from pyapp.engine import Engine, OpenEngine
     from pyapp.report import LoopEntry
 
 TOLD_S = 1 / 20
@@ -132,7 +131,7 @@ class PlaySettings:
 class AgentSide:
     """The agent's board: one game at a time, on one engine at a time."""
 
-    def __init__(self, bridge: JsBridge, engines: BrowserEngines) -> None:
+    def __init__(self, bridge: JsBridge, engines: OpenEngine) -> None:
         self._bridge = bridge
         self._engines = engines
         self._board: PageBoard | None = None

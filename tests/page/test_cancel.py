@@ -87,7 +87,7 @@ def test_bad_settings_are_named_and_change_nothing(page, settings, said):
     if not page.page.get("report"):
         page.page.check({"engines": ["wasm-1"], "runs": 3, "warmup": 1})
     before = [page.text(css) for css in ("#answers", "#faster", "#ran")], page.page.get("report")
-    page.page.start_check(settings)
+    page.page.start("check", settings)
     wait_until(lambda: page.page.get("error"), "an error", 5)
     page.wait_for("ready", 5)
     assert page.page.get("error")["name"] == "BadSettings"

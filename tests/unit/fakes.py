@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyapp.cases import Suite
-from pyapp.engine import EngineError, EngineFacts, EngineSpec, NodeProfile, TimedBlock
+from pyapp.engine import EngineError, EngineFacts, EngineSpec, NodeProfile, StageTimes, TimedBlock
 from pyapp.report import Section
 
 ENVIRONMENT = {
@@ -52,18 +52,22 @@ class FakeEngine:
         bad: int = 0,
         fail_after: int | None = None,
         on_time: Callable[[str, int], None] = lambda name, runs: None,
+        stages: dict[str, float] | EngineError | None = None,
     ) -> None:
         self.spec = spec
         self.facts = facts or EngineFacts(spec.provider, "fake", spec.runner, spec.threads, clock_step_ms=0.0005)
         self.create_ms = 12.0
         self.closed = 0
         self.runs = 0
+        self.asked = 0
         self._scores, self._ms, self._bad, self._fail_after, self._on_time = scores, ms, bad, fail_after, on_time
+        self._stages = stages or {"compute": 1.0}
 
     async def run(self, inputs: dict[str, np.ndarray], *, limit_s: float = 60.0) -> dict[str, np.ndarray]:
         return (await self.run_timed(inputs))[0]
 
     async def run_timed(self, inputs: dict[str, np.ndarray], *, limit_s: float = 60.0) -> tuple[dict[str, np.ndarray], float]:
+        self.asked += 1
         await asyncio.sleep(0)
         return {"q_values": self._scores(inputs["observation"])}, self._ms(0)
 
@@ -78,6 +82,12 @@ class FakeEngine:
 
     async def profile(self, inputs: dict[str, np.ndarray]) -> list[NodeProfile]:
         return [NodeProfile("conv", "Conv", "CPUExecutionProvider", 5.0)]
+
+    async def stages(self, inputs: dict[str, np.ndarray], runs: int) -> StageTimes:
+        if isinstance(self._stages, EngineError):
+            raise self._stages
+        times = {name: np.full(runs, ms) for name, ms in self._stages.items()}
+        return StageTimes(times, "a test", np.full(runs, 0.1) if self.spec.provider == "webgpu" else None)
 
     async def close(self) -> None:
         self.closed += 1

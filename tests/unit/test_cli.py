@@ -24,6 +24,31 @@ def test_what_cannot_run_exits_with_2_and_the_reason(arguments, fault, capsys):
     assert fault in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["explain", "--runs", "1"], "runs is 1"),
+        (["explain", "--engines", "cuda"], "unknown engine 'cuda'"),
+        (["sweep", "--batches", "4,2"], "batches are [4, 2]"),
+        (["sweep", "--widths", "99"], "widths are [99]"),
+        (["sweep", "--seconds", "0"], "budget_s is 0"),
+        (["tune", "--batch", "1"], "batch is 1"),
+        (["tune", "--engines", "wasm-N"], "measured"),
+        (["tune", "--module", "/proc/nowhere/recipe.mjs"], "/proc/nowhere"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_exits_with_2_and_the_reason(arguments, fault, capsys):
+    assert cli.main(arguments) == 2
+    assert fault in capsys.readouterr().err
+
+
+def test_numbers_that_are_none_are_named(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["sweep", "--batches", "1,many"])
+    assert ended.value.code == 2
+    assert "1,many" in capsys.readouterr().err
+
+
 def test_a_missing_browser_is_told(tmp_path, capsys):
     (tmp_path / "index.html").touch()
     assert cli.main(["check", "--dist", str(tmp_path), "--browser", "/nowhere/chromium"]) == 2
@@ -32,9 +57,9 @@ def test_a_missing_browser_is_told(tmp_path, capsys):
 
 def test_without_a_gpu_the_default_engines_are_those_of_wasm():
     arguments = cli._parser().parse_args(["check", "--gpu", "none"])
-    assert cli._settings(arguments).engines == ["wasm-1", "wasm-N"]
+    assert cli._engines(arguments) == ["wasm-1", "wasm-N"]
     named = cli._parser().parse_args(["check", "--gpu", "none", "--engines", "webgpu-stock"])
-    assert cli._settings(named).engines == ["webgpu-stock"]
+    assert cli._engines(named) == ["webgpu-stock"]
 
 
 def test_a_port_that_is_taken_is_told(tmp_path, capsys):
@@ -56,7 +81,7 @@ def test_a_report_that_cannot_be_relied_on_is_no_verdict(change, said, tmp_path,
     """Exit code 1 would say that an engine's answers differ, 0 that they agree."""
 
     class Page:
-        def check(self, _settings, _progress):
+        def ask(self, _question, _settings, _progress):
             return json.loads(replace(REPORT, **change).to_json())
 
     monkeypatch.setattr(chromium, "open_page", lambda *_: contextlib.nullcontext(Page()))

@@ -47,7 +47,18 @@ const KEPT_SHAPES = 4;
 export async function openFast(ort, spec, model, profiling) {
   if (!Object.hasOwn(VARIANTS, spec.runner)) throw new AppError('UnknownRunner', `"${spec.runner}" is no way to run a model`);
   const opener = new Opener(ort, spec, model, VARIANTS[spec.runner]);
-  return profiling ? opener.profiling() : opener.best();
+  return profiling ? opener.unverified(true) : opener.best();
+}
+
+/**
+ * A runner that can let runs queue up, for measurements; its answers are not verified.
+ * @param {Ort} ort
+ * @param {EngineSpec} spec
+ * @param {Uint8Array} model an ONNX file
+ * @returns {Promise<{queued: (feeds: WireTensors, runs: number) => Promise<number>}>}
+ */
+export function openQueue(ort, spec, model) {
+  return new Opener(ort, spec, model, VARIANTS['fast-nocapture']).unverified(false);
 }
 
 /** Opens one model's ways. */
@@ -73,8 +84,9 @@ class Opener {
     this.#variant = variant;
   }
 
-  async profiling() {
-    const device = await this.#prepare(true);
+  /** @param {boolean} profiling */
+  async unverified(profiling) {
+    const device = await this.#prepare(profiling);
     const runner = this.#runner(/** @type {Session} */ (this.#general), device, 'nudge');
     runner.label = 'fast: nudge';
     return runner;
@@ -268,6 +280,25 @@ class GpuRunner {
     const inputs = this.#inputsFor(feeds);
     inputs.fill(feeds);
     return this.#readback.read(this.#session.outputNames, await this.#session.run(inputs.tensors));
+  }
+
+  /**
+   * Runs the model many times and waits for the last one only.
+   * @param {WireTensors} feeds
+   * @param {number} runs
+   * @returns {Promise<number>} milliseconds of them all
+   */
+  async queued(feeds, runs) {
+    const inputs = this.#inputsFor(feeds);
+    inputs.fill(feeds);
+    const names = this.#session.outputNames;
+    const start = performance.now();
+    for (let i = 1; i < runs; i++) {
+      const outputs = await this.#session.run(inputs.tensors);
+      for (const name of names) outputs[name].dispose();
+    }
+    await this.#readback.read(names, await this.#session.run(inputs.tensors));
+    return performance.now() - start;
   }
 
   /** @param {WireTensors} feeds */

@@ -1,2 +1,2 @@
 /** The marks of Observable Plot that our charts use; the build bundles them with their dependencies. */
-export { areaY, axisX, axisY, binX, dot, gridX, gridY, line, plot, rectY, ruleX, ruleY, text } from '@observablehq/plot';
+export { areaY, axisX, axisY, barX, binX, dot, gridX, gridY, line, plot, rectY, ruleX, ruleY, text, tickX } from '@observablehq/plot';

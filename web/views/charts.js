@@ -1,10 +1,10 @@
 /** Charts of timings. Observable Plot is loaded with the first one, so that it costs the boot nothing. */
 import { shorten, timeAxis } from './axis.js';
+import { engineColor, MARGIN, plain } from './plots.js';
 
 /** @typedef {{engine: string, samples_ms: number[], p50_ms: number, p95_ms: number, blocks: number[]}} Lane */
 
 const HEIGHT = { distribution: 260, histogram: 90, order: 110, axis: 40 };
-const MARGIN = { left: 52, right: 20 };
 // Ticks' texts are given: with only a format, a logarithmic axis leaves out what it thinks is too much.
 
 /** Above each row, for its engine's name. */
@@ -128,7 +128,7 @@ function common(lanes, width) {
     marginLeft: MARGIN.left,
     marginRight: MARGIN.right,
     marginBottom: HEIGHT.axis,
-    color: { domain: engines, range: engines.map((_, i) => `var(--engine-${i % 6})`) },
+    color: { domain: engines, range: engines.map((_, i) => engineColor(i)) },
   };
 }
 
@@ -150,17 +150,4 @@ function names(width) {
     fontWeight: 600,
   };
   return options;
-}
-
-/**
- * Plot brings a style element of its own, which the content security policy refuses; its rules are in page.css.
- * @param {Element} figure
- * @param {string} label
- */
-function plain(figure, label) {
-  for (const style of figure.querySelectorAll('style')) style.remove();
-  figure.setAttribute('class', 'plot');
-  figure.setAttribute('role', 'img');
-  figure.setAttribute('aria-label', label);
-  return figure;
 }

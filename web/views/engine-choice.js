@@ -36,6 +36,12 @@ export class EngineChoice {
     this.root.value = name;
   }
 
+  /** Has an engine among the choices. @param {string} name */
+  offer(name) {
+    this.#known.set(name, '');
+    this.#write();
+  }
+
   /** What a check has found out. @param {{name: string, actual: object | null}[]} engines of its report */
   learn(engines) {
     for (const { name, actual } of engines) this.#known.set(name, actual ? '' : 'the check could not open it');

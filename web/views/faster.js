@@ -1,5 +1,6 @@
 import { cumulative, histogram, inOrder } from './charts.js';
 import { h, milliseconds, table, warningList } from './dom.js';
+import { chartWidth } from './plots.js';
 import { paragraph } from './sentences.js';
 
 /** While a race runs the table follows it this often; drawing takes time from the engines. */
@@ -78,7 +79,7 @@ export class FasterView {
   }
 
   #width() {
-    return Math.max(280, Math.min(900, this.#root.clientWidth || 640));
+    return chartWidth(this.#root);
   }
 
   #inOrder() {

@@ -128,6 +128,14 @@ export class PlayView {
     else if (!busy && this.#state === 'paused') this.#say('The check has ended. Both games wait.');
   }
 
+  /** Lets the agent play on an engine, now or from the start on. @param {string} name */
+  use(name) {
+    this.#engine.offer(name);
+    this.#engine.value = name;
+    if (this.#agent.state === 'stopped') this.#start.focus();
+    else this.#exchange();
+  }
+
   /** What a check has found out about engines. @param {{name: string, actual: object | null}[]} engines of its report */
   learn(engines) {
     this.#engine.learn(engines);

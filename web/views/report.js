@@ -74,6 +74,16 @@ export class ReportView {
     this.#refresh();
   }
 
+  /** Shows this page's own results again, where a saved report has taken their place: a further question adds to them. */
+  async showOwn() {
+    if (!this.#showsOpened) return;
+    if (this.#own) await this.#results.show(this.#own.report);
+    else this.#results.clear();
+    this.#showsOpened = false;
+    this.#compares = false;
+    this.#refresh();
+  }
+
   /** Takes the report of a check that has ended on this page. @param {any} report */
   take(report) {
     this.#own = { report, name: OWN };
@@ -183,9 +193,7 @@ export class ReportView {
 
   async #back() {
     if (!this.#own) return;
-    await this.#show(this.#own);
-    this.#showsOpened = false;
-    this.#compares = false;
+    await this.showOwn();
     this.#said.textContent = `The sections above show ${OWN} again.`;
   }
 

@@ -147,10 +147,10 @@ async def test_bytes_that_are_no_model_are_an_error(open_engine):
 
 async def test_a_realm_that_is_spoilt_is_left_for_another(page, states):
     class Spoilt(BrowserEngines):
-        async def start(self, spec, model, *, profiling):
+        async def start(self, spec, model, **options):
             if spec.runner == "fast":
                 raise EngineError("RuntimeError", "unreachable", "")
-            return await super().start(spec, model, profiling=profiling)
+            return await super().start(spec, model, **options)
 
     engine = await Spoilt(page.open_engines._bridge)(spec("fast"), page.model)
     try:

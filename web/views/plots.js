@@ -1,0 +1,26 @@
+/** What all charts have in common. */
+
+export const MARGIN = { left: 52, right: 20 };
+
+/** The colour of the engine with this place in a chart. @param {number} place */
+export function engineColor(place) {
+  return `var(--engine-${place % 6})`;
+}
+
+/** The width of a chart in an element. @param {HTMLElement} root */
+export function chartWidth(root) {
+  return Math.max(280, Math.min(900, root.clientWidth || 640));
+}
+
+/**
+ * Plot brings a style element of its own, which the content security policy refuses; its rules are in page.css.
+ * @param {Element} figure
+ * @param {string} label
+ */
+export function plain(figure, label) {
+  for (const style of figure.querySelectorAll('style')) style.remove();
+  figure.setAttribute('class', 'plot');
+  figure.setAttribute('role', 'img');
+  figure.setAttribute('aria-label', label);
+  return figure;
+}
