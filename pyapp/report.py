@@ -343,9 +343,10 @@ class PrecisionEntry(Section):
 class Candidate(Section):
     """One configuration that `tune` tried.
 
-    `status` is ``raced`` (to the end), ``dropped`` (slower than others, after `rungs` of the race), ``wrong`` (it does not give
-    Python's answers) or ``failed`` (it could not be had); the last two have a `reason`. Percentiles are of all its runs.
-    `agree` of `cases` answers have Python's action; `max_abs_diff` is the largest |dQ|.
+    `status` is ``raced`` (to the end), ``dropped`` (slower than others after `rungs` races), ``wrong`` (it does not give
+    Python's answers) or ``failed`` (it could not be had); but for the first there is a `reason`. Percentiles are of all its
+    runs in races; of one that was in none, of its trial alone. `agree` of `cases` answers have Python's action, and
+    `max_abs_diff` is the largest |dQ|.
     """
 
     engine: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,8 +29,14 @@ PERCENTILES = {SINGLE: 50, TAIL: 95, BATCH: 50}
 
 BUDGET_S = 110.0
 MAX_BUDGET_S = 3_600.0
-RUNGS = (20, 40, 100)
-"""Measured runs per engine, rung by rung; between two rungs, the slower half leaves."""
+TRIAL_RUNS = 20
+"""Measured runs of a candidate that is open alone; the faster half by these is raced."""
+
+TRIAL_MS = 3_000.0
+"""A trial takes no longer, but has three runs at least."""
+
+RUNGS = (40, 100)
+"""Measured runs per engine, race by race; between two races, the slower half leaves."""
 
 BATCH_RUNGS = (10, 20)
 MIN_RUNS = 10
@@ -39,18 +45,23 @@ MIN_RUNS = 10
 COST = 2
 """How many times its runs a block takes: it has a lead-in of about its own length."""
 
+SLOW_BATCH_MS = 5_000.0
+"""A batch that is expected to take longer is not tried."""
+
 WARMUP = 5
 FINALISTS = 3
 """So many are never halved."""
 
 JUDGING = 0.5
-"""Part of the budget that opening and judging may take; what is not judged by then is left out."""
+"""Part of the budget that trials may take; who has not been tried by then is left out."""
 
 BATCHING = 0.3
 """Part of the rest that the race of batches may take."""
 
 SOFTWARE_CASES = 10
 """On a software adapter, which cannot win, so many of the hardest cases of each suite are asked."""
+
+OPEN_LIMIT_S = 120
 
 MAX_BATCH = 1024
 HIDDEN = "the tab was hidden during the race, so the browser may have slowed it down; keep it in front"
@@ -105,10 +116,11 @@ class _Candidate:
     judged: list[Parity] = field(default_factory=list)
     status: str = ""
     reason: str | None = None
+    trial_ms: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    batch_ms: float | None = None
     rounds: list[NDArray[np.float64]] = field(default_factory=list)
     batch_rounds: list[NDArray[np.float64]] = field(default_factory=list)
     rungs: int = 0
-    typical_ms: float = 0.0
     entry: r.EngineEntry | None = None
 
     @property
@@ -117,13 +129,24 @@ class _Candidate:
 
     @property
     def alive(self) -> bool:
-        return not self.status
+        """Whether it can still win with one state at a time."""
+        return not self.status and bool(self.trial_ms.size)
+
+    @property
+    def right(self) -> bool:
+        return self.status in ("", DROPPED) and bool(self.trial_ms.size)
+
+    @property
+    def samples_ms(self) -> NDArray[np.float64]:
+        """Its races, or its trial where there was none."""
+        return np.concatenate(self.rounds) if self.rounds else self.trial_ms
+
+    @property
+    def typical_ms(self) -> float:
+        return float(np.median(self.samples_ms))
 
     def leave(self, status: str, reason: str | None = None) -> None:
         self.status, self.reason = status, reason
-
-    def percentile(self, q: float) -> float:
-        return float(np.percentile(np.concatenate(self.rounds), q)) if self.rounds else math.inf
 
 
 @dataclass
@@ -173,16 +196,16 @@ class Tune:
         recipe = []
         try:
             for index, candidate in enumerate(self._candidates):
-                await self._admit(candidate, index)
+                await self._try_alone(candidate, index)
             await self._race_singles(hidden)
             recipe = [*self._choose(SINGLE), *self._choose(TAIL)]
             await self._race_batches(hidden)
             recipe += self._choose(BATCH)
-            if recipe and recipe[-1].purpose != BATCH:
-                self._warnings.append(f"no time was left to race batches of {self.settings.batch}; give it more seconds")
         finally:
             self._spent_s += self.clock() - self._started
             await self._close()
+        if recipe and recipe[-1].purpose != BATCH:
+            self._warnings.append(f"no time was left to race batches of {self.settings.batch}; give it more seconds")
         for candidate in self._candidates:
             if candidate.alive:
                 candidate.leave(RACED)
@@ -206,14 +229,10 @@ class Tune:
     def _left_s(self) -> float:
         return self.settings.budget_s - self._spent_s - (self.clock() - self._started)
 
-    @property
-    def _running(self) -> list[_Candidate]:
-        return [candidate for candidate in self._candidates if candidate.alive and candidate.name in self._open]
-
-    async def _close(self) -> None:
-        engines, self._open = list(self._open.values()), {}
-        for engine in engines:
-            await engine.close()
+    async def _close(self, keep: Collection[str] = ()) -> None:
+        ended = [name for name in self._open if name not in keep]
+        for name in ended:
+            await self._open.pop(name).close()
 
     def _progress(self, stage: str, done: int, total: int) -> None:
         self.listener.progress(stage, done, total)
@@ -221,25 +240,27 @@ class Tune:
     def _show(self) -> None:
         self.listener.section("tune", self._section([]))
 
-    async def _admit(self, candidate: _Candidate, index: int) -> None:
-        """Open a candidate and compare its answers with Python's, unless an earlier run has."""
-        if not candidate.alive and not (candidate.status == DROPPED and candidate.rounds):
+    async def _try_alone(self, candidate: _Candidate, index: int) -> None:
+        """Open a candidate, compare its answers with Python's and time it, unless an earlier run has.
+
+        No other engine is open meanwhile: on an H200, the fast WebGPU runner took 1.7 ms beside fourteen others that did
+        nothing, and 0.96 ms alone.
+        """
+        if candidate.status or candidate.trial_ms.size:
             return
-        self._progress("opening and judging", index, len(self._candidates))
-        if not candidate.judged and self._left_s < self.settings.budget_s * (1 - JUDGING):
-            candidate.leave(FAILED, f"the {self.settings.budget_s * JUDGING:.0f} s for opening and judging were used up")
+        self._progress("trying each alone", index, len(self._candidates))
+        if self._left_s < self.settings.budget_s * (1 - JUDGING):
+            candidate.leave(FAILED, f"the {self.settings.budget_s * JUDGING:.0f} s for trials were used up")
             return
         try:
             engine = await self.open_engine(candidate.spec, self.model)
             self._open[candidate.name] = engine
-            if not candidate.judged:
-                await self._judge(candidate, engine)
-            else:
-                await engine.time(self._inputs(1), 1, limit_s=120)
+            await self._judge(candidate, engine)
+            if not candidate.status:
+                await self._time_alone(candidate, engine)
         except EngineError as error:
-            await self._fail(candidate, error)
-        if not candidate.alive and not candidate.rounds and candidate.name in self._open:
-            await self._open.pop(candidate.name).close()
+            self._fail(candidate, error)
+        await self._close()
         self._show()
 
     async def _judge(self, candidate: _Candidate, engine: Engine) -> None:
@@ -250,110 +271,117 @@ class Tune:
         for suite in self.suites:
             judged.append(await parity(engine, hardest(suite, SOFTWARE_CASES) if is_software(engine) else suite))
             if wrong := why_wrong(judged[-1], candidate.spec.precision):
-                candidate.judged = judged
                 candidate.leave(WRONG, f"{suite.name}: {wrong}")
-                return
+                break
         candidate.judged = judged
-        candidate.typical_ms = float((await engine.time(self._inputs(1), 3)).samples_ms[-1])
+        if candidate.status:
+            return
         if is_software(engine):
             candidate.leave(DROPPED, "the GPU is a software adapter: its time is never compared")
         elif engine.facts.runner.endswith("stock") and candidate.spec.runner != "stock":
             candidate.leave(FAILED, f"it fell back to stock: {'; '.join(engine.facts.fallbacks)}")
 
-    async def _fail(self, candidate: _Candidate, error: EngineError) -> None:
+    async def _time_alone(self, candidate: _Candidate, engine: Engine) -> None:
+        first = (await engine.time(self._inputs(1), 3)).samples_ms
+        expected_ms = max(float(np.median(first)), 1e-3)
+        runs = min(TRIAL_RUNS, math.floor(TRIAL_MS / expected_ms))
+        trial_ms = (await engine.time(self._inputs(1), runs)).samples_ms if runs > len(first) else first
+        if expected_ms * self.settings.batch <= SLOW_BATCH_MS:
+            inputs = self._inputs(self.settings.batch)
+            await engine.time(inputs, 1, limit_s=OPEN_LIMIT_S)
+            candidate.batch_ms = float((await engine.time(inputs, 1, limit_s=OPEN_LIMIT_S)).samples_ms[0])
+        candidate.trial_ms = trial_ms  # last: with it, the trial is over
+
+    def _fail(self, candidate: _Candidate, error: EngineError) -> None:
         candidate.leave(FAILED, f"{error.message}. {error.remedy}".strip())
         candidate.entry = candidate.entry or failed_entry(candidate.spec, error)
-        if engine := self._open.pop(candidate.name, None):
-            await engine.close()
+
+    async def _contend(self, field_: list[_Candidate]) -> list[_Candidate]:
+        """Have just these open; returns those that could be opened again."""
+        await self._close(keep={candidate.name for candidate in field_})
+        for candidate in field_:
+            if candidate.name in self._open:
+                continue
+            try:
+                engine = await self.open_engine(candidate.spec, self.model)
+                self._open[candidate.name] = engine
+                await engine.time(self._inputs(1), 1, limit_s=OPEN_LIMIT_S)
+            except EngineError as error:
+                self._fail(candidate, error)
+        return [candidate for candidate in field_ if candidate.right]
 
     async def _race_singles(self, hidden: Hidden) -> None:
         for rung, wanted in enumerate(RUNGS):
-            runners = [candidate for candidate in self._running if candidate.rungs <= rung]
-            least_s = COST * MIN_RUNS * sum(candidate.typical_ms for candidate in runners) / 1000
-            if not runners or (rung and self._left_s < least_s):
-                continue
-            # An equal share of the time for each rung that is to come, the batches' left out.
+            runners = [candidate for candidate in self._candidates if candidate.alive]
+            if any(candidate.rungs > rung for candidate in runners):
+                continue  # before it was cancelled
+            self._halve(runners)
+            # An equal share of the time for each race that is to come, the batches' left out.
             share_s = self._left_s * (1 - BATCHING) / (len(RUNGS) - rung)
-            typical_ms = {one.name: float(np.median(one.rounds[-1])) if one.rounds else one.typical_ms for one in runners}
-            fitting = fitting_names(typical_ms, share_s)
+            fitting = fitting_names({candidate.name: candidate.typical_ms for candidate in runners if candidate.alive}, share_s)
             for candidate in runners:
-                if candidate.name not in fitting:
+                if candidate.alive and candidate.name not in fitting:
                     candidate.leave(DROPPED, "too slow to be raced in the time")
-            runners = [candidate for candidate in runners if candidate.alive]
-            runs = affordable_runs(wanted, share_s, [typical_ms[candidate.name] for candidate in runners])
+            runners = await self._contend([candidate for candidate in runners if candidate.alive])
+            if not runners or (rung and self._left_s < least_s([candidate.typical_ms for candidate in runners])):
+                break
+            runs = affordable_runs(wanted, share_s, [candidate.typical_ms for candidate in runners])
             settings = RaceSettings(runs, warmup=0 if rung else WARMUP, seed=self.settings.seed + rung)
             lanes = await self._race(f"race {rung + 1} of {len(RUNGS)}", runners, self._inputs(1), settings)
             for candidate, lane in zip(runners, lanes, strict=True):
-                if await self._faulty(candidate, lane, hidden):
-                    continue
-                candidate.rounds += lane.rounds
-                candidate.rungs = rung + 1
-            if rung + 1 < len(RUNGS):
-                self._halve([candidate for candidate in runners if candidate.alive])
+                if not self._faulty(candidate, lane, hidden):
+                    candidate.rounds += lane.rounds
+                    candidate.rungs = rung + 1
             self._show()
 
     def _halve(self, runners: list[_Candidate]) -> None:
         """Drop the slower half, but nobody who is among the first by P50 or by P95."""
         kept = max(FINALISTS, math.ceil(len(runners) / 2))
-        stay = {candidate.name for candidate in sorted(runners, key=lambda one: one.percentile(50))[:kept]}
-        stay |= {candidate.name for candidate in sorted(runners, key=lambda one: one.percentile(95))[: max(1, kept // 2)]}
+        stay = {candidate.name for candidate in sorted(runners, key=lambda one: one.typical_ms)[:kept]}
+        by_tail = sorted(runners, key=lambda one: float(np.percentile(one.samples_ms, 95)))
+        stay |= {candidate.name for candidate in by_tail[: max(1, kept // 2)]}
         for candidate in runners:
             if candidate.name not in stay:
                 candidate.leave(DROPPED, "slower than the faster half")
 
     async def _race_batches(self, hidden: Hidden) -> None:
-        """Race all that are right on one batch; who was slow on one state may be fast here."""
-        right = [one for one in self._candidates if one.rounds and one.status in ("", DROPPED) and one.name in self._open]
-        inputs = self._inputs(self.settings.batch)
-        typical_ms = await self._try_batch(right, inputs)
+        """Race those that are right and fast on one batch; they may have been slow on one state."""
+        typical_ms = {one.name: one.batch_ms for one in self._candidates if one.right and one.batch_ms is not None}
         fitting = fitting_names(typical_ms, self._left_s / len(BATCH_RUNGS))
-        fields = [one for one in right if one.name in fitting]
+        best = sorted(fitting, key=typical_ms.__getitem__)[: max(FINALISTS, math.ceil(len(typical_ms) / 2))]
+        if not best or self._left_s < least_s([typical_ms[best[0]]]):
+            return
+        runners = await self._contend([candidate for candidate in self._candidates if candidate.name in best])
+        inputs = self._inputs(self.settings.batch)
         for rung, wanted in enumerate(BATCH_RUNGS):
-            if not fields or self._left_s < COST * MIN_RUNS * sum(typical_ms[one.name] for one in fields) / 1000:
+            expected_ms = [typical_ms[candidate.name] for candidate in runners]
+            if not runners or (rung and self._left_s < least_s(expected_ms)):
                 break
-            share_s = self._left_s / (len(BATCH_RUNGS) - rung)
-            runs = affordable_runs(wanted, share_s, [typical_ms[candidate.name] for candidate in fields])
-            lanes = await self._race("race of batches", fields, inputs, RaceSettings(runs, 0, self.settings.seed + rung))
+            runs = affordable_runs(wanted, self._left_s / (len(BATCH_RUNGS) - rung), expected_ms)
+            lanes = await self._race("race of batches", runners, inputs, RaceSettings(runs, 1, self.settings.seed + rung))
             finished = []
-            for candidate, lane in zip(fields, lanes, strict=True):
+            for candidate, lane in zip(runners, lanes, strict=True):
                 if lane.rounds and not lane_faults(lane, hidden=hidden.was):
                     candidate.batch_rounds += lane.rounds
                     finished.append(candidate)
             finished.sort(key=lambda one: float(np.median(np.concatenate(one.batch_rounds))))
-            fields = finished[: max(FINALISTS, math.ceil(len(finished) / 2))]
-            for candidate in finished[len(fields) :]:
+            runners = finished[: max(FINALISTS, math.ceil(len(finished) / 2))]
+            for candidate in finished[len(runners) :]:
                 candidate.batch_rounds = []
-
-    async def _try_batch(self, fields: list[_Candidate], inputs: Tensors) -> dict[str, float]:
-        """Return the milliseconds of one run of a batch, of those that can run it, for as long as there is time."""
-        typical_ms: dict[str, float] = {}
-        for index, candidate in enumerate(fields):
-            self._progress("trying a batch", index, len(fields))
-            if self._left_s < 0:
-                break
-            engine = self._open[candidate.name]
-            try:
-                await engine.time(inputs, 1, limit_s=60)
-                typical_ms[candidate.name] = float((await engine.time(inputs, 1, limit_s=60)).samples_ms[0])
-            except EngineError:
-                continue
-        return typical_ms
 
     async def _race(self, stage: str, runners: list[_Candidate], inputs: Tensors, settings: RaceSettings) -> list[Lane]:
         engines = [self._open[candidate.name] for candidate in runners]
         return await race(engines, inputs, settings, on_block=lambda _, done, total: self._progress(stage, done, total))
 
-    async def _faulty(self, candidate: _Candidate, lane: Lane, hidden: Hidden) -> bool:
+    def _faulty(self, candidate: _Candidate, lane: Lane, hidden: Hidden) -> bool:
         """Whether a lane may not be compared; if so, its candidate has left."""
-        if lane.error:
-            await self._fail(candidate, lane.error)
-            return True
-        faults = lane_faults(lane, hidden=False)
         if hidden.was and HIDDEN not in self._warnings:
             self._warnings.append(HIDDEN)
-        if faults:
+        if lane.error:
+            self._fail(candidate, lane.error)
+        elif faults := lane_faults(lane, hidden=False):
             candidate.leave(FAILED, faults[0])
-        return bool(faults)
+        return not candidate.alive
 
     def _inputs(self, batch: int) -> dict[str, NDArray[Any]]:
         states = self.suites[0].observation
@@ -364,7 +392,7 @@ class Tune:
         rounds = {one.name: one.batch_rounds if purpose == BATCH else one.rounds for one in self._candidates}
         # Only who has run to the end has as many rounds as the winner.
         most = max((len(found) for found in rounds.values()), default=0)
-        finalists = [one for one in self._candidates if one.status in ("", DROPPED) and 0 < len(rounds[one.name]) == most]
+        finalists = [one for one in self._candidates if one.right and 0 < len(rounds[one.name]) == most]
         if not finalists:
             return []
         q = PERCENTILES[purpose]
@@ -412,12 +440,18 @@ def fitting_names(typical_ms: Mapping[str, float], share_s: float) -> set[str]:
     return fitting
 
 
+def least_s(typical_ms: Sequence[float]) -> float:
+    """Return the least seconds that a race takes."""
+    return COST * MIN_RUNS * sum(typical_ms) / 1000
+
+
 def affordable_runs(wanted: int, share_s: float, typical_ms: Sequence[float]) -> int:
     """Return how many runs each engine can have in `share_s` seconds, where one takes `typical_ms`."""
     return max(MIN_RUNS, min(wanted, math.floor(share_s * 1000 / max(COST * sum(typical_ms), 1e-3))))
 
 
 def _stated(candidate: _Candidate) -> r.Candidate:
+    samples_ms = candidate.samples_ms
     diffs = [answers.max_abs_diff for answers in candidate.judged if math.isfinite(answers.max_abs_diff)]
     return r.Candidate(
         engine=candidate.name,
@@ -427,10 +461,10 @@ def _stated(candidate: _Candidate) -> r.Candidate:
         agree=sum(answers.agree for answers in candidate.judged),
         cases=sum(answers.cases for answers in candidate.judged),
         max_abs_diff=max(diffs, default=None),
-        runs=sum(map(len, candidate.rounds)),
+        runs=len(samples_ms),
         rungs=candidate.rungs,
-        p50_ms=candidate.percentile(50) if candidate.rounds else None,
-        p95_ms=candidate.percentile(95) if candidate.rounds else None,
+        p50_ms=float(np.percentile(samples_ms, 50)) if samples_ms.size else None,
+        p95_ms=float(np.percentile(samples_ms, 95)) if samples_ms.size else None,
         valid=candidate.status not in (WRONG, FAILED),
         warnings=[],
     )

@@ -55,7 +55,7 @@ export async function gpuStages(runner, device, trace, openQueue, feeds, runs) {
     found.stages.dispatch.push(submitted - recorded);
     found.stages.compute.push(compute.ms);
     found.stages.wait.push(told - done);
-    found.stages.readback.push(start + ms - told);
+    found.stages.readback.push(Math.max(0, start + ms - told)); // the runner's own clock starts a moment later
   }
   return found;
 }
@@ -81,7 +81,7 @@ export async function wasmStages(runner, trace, feeds, runs) {
     if (Number.isNaN(entered)) throw new AppError('NoStages', 'this engine runs in WebAssembly that could not be watched', 'Look at the times of whole runs.');
     found.stages.upload.push(entered - start);
     found.stages.compute.push(left - entered);
-    found.stages.readback.push(start + ms - left);
+    found.stages.readback.push(Math.max(0, start + ms - left));
   }
   return found;
 }
