@@ -7,11 +7,14 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
-from pyapp.report import Report
+from pyapp.report import Candidate, Choice, CrossoverEntry, Report, StageTime, SweepEntry
 
 COLUMNS = ("section", "engine", "against", "suite", "index", "name", "value")
-NAMING = {"engine", "name", "numerator", "denominator", "suite", "stage"}
+NAMING = {"engine", "name", "numerator", "denominator", "base", "suite", "stage", "purpose", "width"}
 """Fields that say what a row is about; they have columns of their own."""
+
+NAMED = Candidate | Choice | StageTime
+"""What lies in a list inside of a section, and has a name of its own."""
 
 type Number = tuple[int | str, str, float]
 """Place in its list (empty outside of one), name, value."""
@@ -35,22 +38,33 @@ def report_csv(report: Report) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    for section, entry in _entries(report):
-        about = [section, *map(_inert, _about(entry))]
+    for section, engine, entry in _entries(report):
+        about = [section, *map(_inert, _about(entry, engine))]
         writer.writerows([*about, index, _inert(name), value] for index, name, value in _numbers(entry))
     return text.getvalue()
 
 
-def _entries(report: Report) -> Iterator[tuple[str, object]]:
+def _entries(report: Report) -> Iterator[tuple[str, str, object]]:
+    """Give every entry with its section and the engine that it is about, those inside of others too."""
     for field in fields(report):
         value = getattr(report, field.name)
         for entry in value if isinstance(value, list) else [value]:
-            yield field.name, entry
+            engine = getattr(entry, "engine", getattr(entry, "name", getattr(entry, "numerator", "")))
+            yield field.name, engine, entry
+            for inner in fields(entry) if is_dataclass(entry) else ():
+                inside = getattr(entry, inner.name)
+                for item in inside if isinstance(inside, list) else ():
+                    if isinstance(item, NAMED):
+                        yield f"{field.name}.{inner.name}", getattr(item, "engine", engine), item
 
 
-def _about(entry: object) -> tuple[str, str, str]:
-    engine = getattr(entry, "engine", getattr(entry, "name", getattr(entry, "numerator", "")))
-    return engine, getattr(entry, "denominator", ""), getattr(entry, "suite", getattr(entry, "stage", ""))
+def _about(entry: object, engine: str) -> tuple[str, str, str]:
+    place = next((getattr(entry, name) for name in ("suite", "stage", "purpose") if hasattr(entry, name)), "")
+    if isinstance(entry, CrossoverEntry):
+        place = f"x{entry.width}"
+    elif isinstance(entry, SweepEntry):
+        place = f"x{entry.width}, batch {entry.batch}"
+    return engine, getattr(entry, "denominator", getattr(entry, "base", "")), place
 
 
 def _numbers(entry: object, within: str = "") -> Iterator[Number]:
@@ -61,6 +75,8 @@ def _numbers(entry: object, within: str = "") -> Iterator[Number]:
 
 
 def _cells(name: str, value: object) -> Iterator[Number]:
+    if isinstance(value, list) and any(isinstance(item, NAMED) for item in value):
+        return
     if isinstance(value, int | float):
         yield "", name, _plain(value)
     elif isinstance(value, list):
