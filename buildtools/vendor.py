@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from buildtools.progress import Progress
 
 #: Our own modules are shipped as they are; only what comes from npm is bundled.
-PACKAGES = ("@observablehq/plot",)
+PACKAGES = (
+    "@codemirror/autocomplete",
+    "@codemirror/commands",
+    "@codemirror/lang-python",
+    "@codemirror/language",
+    "@codemirror/state",
+    "@codemirror/view",
+    "@lezer/highlight",
+    "@observablehq/plot",
+    "dompurify",
+    "idb-keyval",
+)
 
 
 def bundle_vendor(root: Path, site: Path, progress: Progress) -> None:

@@ -8,7 +8,7 @@ from pyapp.cases import Suite, load_suite
 from pyapp.check import Check, CheckSettings
 from pyapp.engine import Engine, EngineError, EngineFacts, EngineSpec
 from pyapp.parity import Parity, parity
-from pyapp.race import RaceSettings, race
+from pyapp.race import RaceSettings, race, ratio
 from pyapp.report import Report, ReportError, parse_report
 
 __all__ = [
@@ -27,4 +27,5 @@ __all__ = [
     "parity",
     "parse_report",
     "race",
+    "ratio",
 ]

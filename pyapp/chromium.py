@@ -200,6 +200,22 @@ class PageDriver:
         answer: dict[str, str | None] = self.run("return await globalThis.pyappPage.evaluate(argument)", source)
         return answer
 
+    def run_code(self, source: str, filename: str = "<console>") -> dict[str, Any]:
+        """Run Python in the page, and return ``stdout``, ``stderr``, its last ``value`` as plain data, and its ``traceback``.
+
+        The value is None where the code ends in a statement or raises, and then only the traceback is not None.
+        """
+        answer = self.run(
+            """
+            pyappPage.printed.length = 0;
+            const answer = await pyappPage.runPlain(argument.source, argument.filename);
+            const lines = (stream) => pyappPage.printed.filter((one) => one.stream === stream).map(({ text }) => text + '\\n');
+            return { ...answer, stdout: lines('stdout').join(''), stderr: lines('stderr').join('') };
+            """,
+            {"source": source, "filename": filename},
+        )
+        return {name: answer.get(name) for name in ("stdout", "stderr", "value", "traceback")}
+
     def run(self, body: str, argument: object = None) -> Any:  # noqa: ANN401 - whatever the script returns
         """Run the body of an async JavaScript function of `argument` in the page; raises BrowserError with what it throws."""
         script = f"""

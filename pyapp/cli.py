@@ -1,4 +1,4 @@
-"""The command line: `pyapp serve`, and `pyapp check`, `explain`, `sweep` and `tune` in a headless browser."""
+"""The command line: `pyapp serve`, and `pyapp check`, `explain`, `sweep`, `tune` and `eval` in a headless browser."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyapp.check import CheckSettings
 from pyapp.foreign import read_foreign
@@ -19,6 +19,9 @@ from pyapp.host import DEFAULT_ENGINES
 from pyapp.report import Report, ReportError
 from pyapp.serve import ServeError, SiteServer
 from pyapp.tables import report_markdown
+
+if TYPE_CHECKING:
+    from pyapp.chromium import PageDriver
 
 EXIT_AGREES = 0
 EXIT_DIFFERS = 1
@@ -106,6 +109,17 @@ def _parser() -> argparse.ArgumentParser:
     _add_seed(tune)
     tune.add_argument("--engines", metavar="A,B", help="candidates, with commas (default: all that make sense here)")
     tune.set_defaults(command=_tune)
+
+    evaluate = commands.add_parser(
+        "eval",
+        help="run Python in the page",
+        description="Runs Python in the page of a headless Chromium, in the namespace of its console. Prints what it prints "
+        "and its last value as JSON. Exit code 0; 1 with the traceback where it raises; 2 where it could not run.",
+    )
+    evaluate.add_argument("code", metavar="CODE|FILE.py", help="Python (await is allowed), or a file that ends in .py")
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object: stdout, stderr, value and traceback")
+    _add_browser(evaluate)
+    evaluate.set_defaults(command=_eval)
     return parser
 
 
@@ -114,6 +128,12 @@ type _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _add_question(commands: _Commands, name: str, summary: str, description: str) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=summary, description=description)
+    _add_browser(parser)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report here")
+    return parser
+
+
+def _add_browser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu",
         choices=("auto", "software", "none"),
@@ -123,9 +143,7 @@ def _add_question(commands: _Commands, name: str, summary: str, description: str
     parser.add_argument("--browser-arg", action="append", default=[], metavar="ARG", help="further argument for Chromium")
     parser.add_argument("--browser", default="", metavar="FILE", help="chromium (default: from PATH)")
     parser.add_argument("--driver", default="", metavar="FILE", help="chromedriver (default: from PATH)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report here")
     _add_dist(parser)
-    return parser
 
 
 def _add_dist(parser: argparse.ArgumentParser) -> None:
@@ -255,6 +273,22 @@ def _require_engines(report: Report) -> None:
 
 
 def _run(arguments: argparse.Namespace, question: str, settings: dict[str, Any]) -> Report:
+    progress = ProgressLine()
+    try:
+        with _page(arguments, progress) as page:
+            data = page.ask(question, settings, progress.show)
+    finally:
+        progress.clear()
+    # `--dist` may hold another version's page, or a patched one: no exit code may rest on a report that contradicts itself.
+    try:
+        return read_foreign(json.dumps(data))
+    except ReportError as error:
+        raise CommandError(f"the page in {arguments.dist} gave {error}; build it anew with: make build") from error
+
+
+@contextlib.contextmanager
+def _page(arguments: argparse.Namespace, progress: ProgressLine) -> Iterator[PageDriver]:
+    """Open the page in a headless browser; what the browser cannot do is a `CommandError`."""
     try:
         # Selenium is an extra: `pyapp serve` does without it.
         from pyapp.chromium import BrowserError, BrowserOptions, open_page
@@ -264,21 +298,41 @@ def _run(arguments: argparse.Namespace, question: str, settings: dict[str, Any])
     options = BrowserOptions(
         gpu=arguments.gpu, arguments=arguments.browser_arg, browser=arguments.browser, driver=arguments.driver
     )
-    progress = ProgressLine()
     try:
         with SiteServer(arguments.dist) as server:
             progress.show("starting the browser", 0, 1)
             with open_page(options, server.url) as page:
-                data = page.ask(question, settings, progress.show)
+                yield page
     except BrowserError as error:
         raise CommandError(str(error)) from error
+
+
+def _eval(arguments: argparse.Namespace) -> int:
+    source: str = arguments.code
+    filename = "<console>"
+    if source.endswith(".py"):
+        filename = source
+        try:
+            source = Path(source).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{filename} cannot be read: {error}; give a file with Python, or the code itself") from error
+    progress = ProgressLine()
+    try:
+        with _page(arguments, progress) as page:
+            progress.show("running", 0, 1)
+            found = page.run_code(source, filename)
     finally:
         progress.clear()
-    # `--dist` may hold another version's page, or a patched one: no exit code may rest on a report that contradicts itself.
-    try:
-        return read_foreign(json.dumps(data))
-    except ReportError as error:
-        raise CommandError(f"the page in {arguments.dist} gave {error}; build it anew with: make build") from error
+    if arguments.json:
+        print(json.dumps(found))
+    else:
+        print(found["stdout"], end="")
+        print(found["stderr"], end="", file=sys.stderr)
+        if found["traceback"]:
+            print(found["traceback"], file=sys.stderr)
+        elif found["value"] is not None:
+            print(json.dumps(found["value"]))
+    return EXIT_DIFFERS if found["traceback"] else EXIT_AGREES
 
 
 class ProgressLine:

@@ -54,6 +54,10 @@ export class EngineHost {
     this.#engines.delete(id);
   }
 
+  endAll() {
+    for (const id of [...this.#engines.keys()]) this.end(id);
+  }
+
   /** How many engines are running. */
   get size() {
     return this.#engines.size;

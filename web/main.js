@@ -9,9 +9,9 @@ import { readSettings } from './settings.js';
 import { AppError, toWireError } from './wire.js';
 import { BootView } from './views/boot.js';
 import { ComparedView } from './views/compared.js';
-import { ConsoleView } from './views/console.js';
 import { byId, h } from './views/dom.js';
 import { PlayView } from './views/play.js';
+import { PythonView } from './views/python.js';
 import { ProgressView } from './views/progress.js';
 import { QuestionView } from './views/question.js';
 import { ReportView } from './views/report.js';
@@ -27,6 +27,9 @@ const { settings, unknown } = readSettings(new URLSearchParams(location.search))
 /** The engines of the question that the page began with. */
 const QUESTION = ['wasm-1', 'webgpu-stock'];
 
+/** Messages with output that are kept for programs. */
+const KEPT_OUTPUT = 10_000;
+
 /** What programs can see; the methods are set once Python is ready. */
 const publicPage = {
   /** @type {State} */
@@ -39,6 +42,8 @@ const publicPage = {
   error: null,
   /** @type {PlayView | null} the game */
   play: null,
+  /** What Python has printed, until somebody empties it. @type {{stream: string, text: string}[]} */
+  printed: [],
   /** @type {(question: Question, settings: object) => Promise<void>} */
   ask: notReady,
   /** @type {(settings: object) => Promise<void>} */
@@ -47,6 +52,12 @@ const publicPage = {
   cancel: notReady,
   /** @type {(source: string) => Promise<{repr?: string | null, traceback?: string}>} */
   evaluate: notReady,
+  /** @type {(source: string, filename: string) => Promise<{value?: unknown, traceback?: string}>} */
+  runPlain: notReady,
+  /** @type {() => Promise<boolean>} */
+  stop: notReady,
+  /** @type {() => Promise<void>} */
+  restart: notReady,
 };
 Object.assign(globalThis, { pyappPage: publicPage });
 
@@ -119,7 +130,8 @@ async function main() {
   const play = new PlayView(byId('play'), python, site, base);
   /** @type {Question | null} what is being asked and has not shown anything yet */
   let begun = null;
-  const console_ = new ConsoleView(byId('console'), (source) => python.evaluate(source));
+  let restarting = false;
+  const typed = new PythonView(byId('console'), python, base);
   const cancel = () => void python.cancel();
   const places = {
     check: new CheckPlace(),
@@ -133,11 +145,35 @@ async function main() {
   let asked = places.check;
 
   python.on('boot', (stage) => boot.show(stage));
-  python.on('output', ({ stream, text }) => console_.print(text, stream));
+  python.on('output', (output) => {
+    typed.print(output);
+    publicPage.printed.push(...output);
+    publicPage.printed.splice(0, publicPage.printed.length - KEPT_OUTPUT);
+  });
   python.on('crash', (message) => {
     fail(new AppError('PythonCrashed', `Python stopped: ${message}`, 'Reload the page.'));
     play.lose();
   });
+  python.on('restart', () => {
+    restarting = true;
+    setState('booting');
+    typed.restarted();
+    play.lose();
+    boot.again();
+  });
+  python.on('booted', () => {
+    restarting = false;
+    if (publicPage.report) python.adopt(publicPage.report);
+    ready();
+  });
+
+  function ready() {
+    boot.finish();
+    typed.ready = true;
+    play.enable();
+    occupy(false);
+  }
+
   python.on('progress', (json) => {
     publicPage.progress = JSON.parse(json);
     asked.show(/** @type {any} */ (publicPage.progress));
@@ -156,6 +192,7 @@ async function main() {
 
   /** @param {boolean} busy */
   function occupy(busy) {
+    if (restarting) return; // whatever was asked has failed, and nothing can be asked yet
     setState(busy ? 'running' : 'ready');
     reports.busy = busy;
     play.checks(busy);
@@ -202,18 +239,18 @@ async function main() {
     check: (/** @type {object} */ wanted) => ask('check', wanted),
     cancel: () => python.cancel(),
     evaluate: (/** @type {string} */ source) => python.evaluate(source),
+    runPlain: (/** @type {string} */ source, /** @type {string} */ filename) => python.runPlain(source, filename),
+    stop: () => python.stop(),
+    restart: () => python.restart(),
   });
   runButton.addEventListener('click', () => ask('check', form.settings));
   cancelButton.addEventListener('click', cancel);
   if (unknown.length) {
     showError(new AppError('UnknownSetting', `the address has settings that this page does not know: ${unknown.join(', ')}`, 'Known are runs, warmup, seed, engines and threads.'));
   }
-  boot.finish();
   new ComparedView(byId('compared'), (suite, index) => python.picture(suite, index)).show('states', 60);
-  console_.enable();
-  play.enable();
   publicPage.play = play;
-  occupy(false);
+  ready();
 }
 
 /** @param {unknown} error */

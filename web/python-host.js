@@ -7,10 +7,25 @@ import { AppError, Peer, transfer } from './wire.js';
 /** @typedef {import('./types.d.ts').Site} Site */
 /** @typedef {'check' | 'explain' | 'sweep' | 'tune'} Question */
 
+/** What Pyodide takes for Ctrl-C. */
+const INTERRUPT = 2;
+/** After so long without an answer, Python is not waiting for something but computing. */
+const PING_MS = 60;
+/** Then it has so long to heed an interrupt or a cancel before its worker is ended. */
+const HEED_MS = 1_200;
+
 export class PythonHost {
+  /** @type {Peer} */
   #peer;
+  /** @type {Worker} */
+  #worker;
   #site;
   #base;
+  #engines;
+  /** One byte that stops Python which runs; there is none without shared memory. */
+  #interrupt = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+  /** What was typed and has not ended. @type {Set<Promise<unknown>>} */
+  #typed = new Set();
   /** @type {Record<string, (data: any) => void>} */
   #listeners = {};
   /** Asked for Breakout's ROM, where the site has none. @type {() => Promise<Uint8Array>} */
@@ -22,23 +37,29 @@ export class PythonHost {
   constructor(site, base) {
     this.#site = site;
     this.#base = base;
-    const worker = new Worker(new URL('./python-worker.js', import.meta.url), { type: 'module', name: 'python' });
-    const engines = new EngineHost(new URL(site.ort_path, base), (id, error) => this.#peer.emit('engine-lost', { id, error }));
-    this.#peer = new Peer(worker, {
-      startEngine(/** @type {string} */ name) {
-        const started = engines.start(name);
-        return transfer(started, [started.port]);
-      },
-      endEngine: (/** @type {number} */ id) => engines.end(id),
-      askRom: () => this.askRom(),
-    });
-    this.#peer.onEvent = (name, data) => this.#listeners[name]?.(data);
-    worker.addEventListener('error', (event) => this.#listeners.crash?.(event.message || 'its worker failed to load'));
+    this.#engines = new EngineHost(new URL(site.ort_path, base), (id, error) => this.#peer.emit('engine-lost', { id, error }));
+    [this.#worker, this.#peer] = this.#start();
     document.addEventListener('visibilitychange', () => this.#peer.emit('visibility', { hidden: document.hidden }));
   }
 
+  /** @returns {[Worker, Peer]} */
+  #start() {
+    const worker = new Worker(new URL('./python-worker.js', import.meta.url), { type: 'module', name: 'python' });
+    const peer = new Peer(worker, {
+      startEngine: (/** @type {string} */ name) => {
+        const started = this.#engines.start(name);
+        return transfer(started, [started.port]);
+      },
+      endEngine: (/** @type {number} */ id) => this.#engines.end(id),
+      askRom: () => this.askRom(),
+    });
+    peer.onEvent = (name, data) => this.#listeners[name]?.(data);
+    worker.addEventListener('error', (event) => this.#listeners.crash?.(event.message || 'its worker failed to load'));
+    return [worker, peer];
+  }
+
   /**
-   * @param {'boot' | 'output' | 'progress' | 'section' | 'crash' | 'agent' | 'loop' | 'agent-frame' | 'agent-seen'} event
+   * @param {'boot' | 'output' | 'progress' | 'section' | 'crash' | 'agent' | 'loop' | 'agent-frame' | 'agent-seen' | 'restart' | 'booted'} event
    * @param {(data: any) => void} listener
    */
   on(event, listener) {
@@ -46,8 +67,59 @@ export class PythonHost {
   }
 
   async boot() {
-    await this.#peer.call('boot', [this.#site, this.#base.href]);
+    await this.#peer.call('boot', [this.#site, this.#base.href, this.#interrupt?.buffer ?? null]);
     this.#peer.emit('visibility', { hidden: document.hidden });
+  }
+
+  /** Ends Python and its engines, and boots it again: names and what is asked are gone. */
+  async restart() {
+    this.#worker.terminate();
+    this.#peer.lose(new AppError('PythonRestarted', 'Python was restarted', 'Its variables are gone; run again what made them.'));
+    this.#engines.endAll();
+    this.#interrupt?.fill(0);
+    this.#listeners.restart?.(null);
+    [this.#worker, this.#peer] = this.#start();
+    try {
+      await this.boot();
+    } catch (error) {
+      this.#listeners.crash?.(/** @type {Error} */ (error).message);
+      throw error;
+    }
+    this.#listeners.booted?.(null);
+  }
+
+  /** Tells Python of a report that it has forgotten. @param {any} report @returns {Promise<void>} */
+  adopt(report) {
+    return this.#peer.call('adopt', [report]);
+  }
+
+  /**
+   * Stops what was typed: an interrupt where Python computes, a cancel where it waits, and the end of its worker where neither helps.
+   *
+   * An interrupt hits whatever Python runs next, so it is only for Python that does not answer.
+   * @returns {Promise<boolean>} whether Python had to be ended
+   */
+  async stop() {
+    const typed = Promise.allSettled(this.#typed);
+    const answers = await soon(this.#peer.call('ping', []), PING_MS);
+    if (!answers && this.#interrupt) Atomics.store(this.#interrupt, 0, INTERRUPT);
+    this.#peer.call('stop', []).catch(() => {});
+    if (await soon(typed, HEED_MS)) return false;
+    await this.restart();
+    return true;
+  }
+
+  /** Whether something that was typed has not ended. */
+  get types() {
+    return this.#typed.size > 0;
+  }
+
+  /** @template T @param {Promise<T>} answer @returns {Promise<T>} */
+  #watched(answer) {
+    this.#typed.add(answer);
+    const ended = () => this.#typed.delete(answer);
+    answer.then(ended, ended);
+    return answer;
   }
 
   /**
@@ -89,7 +161,42 @@ export class PythonHost {
 
   /** @param {string} source @returns {Promise<{repr?: string | null, traceback?: string}>} */
   evaluate(source) {
-    return this.#peer.call('evaluate', [source]);
+    return this.#watched(this.#peer.call('evaluate', [source]));
+  }
+
+  /**
+   * Runs what a person has typed.
+   * @param {string} source
+   * @param {string} filename as tracebacks name it
+   * @returns {Promise<{shown?: any, traceback?: string}>}
+   */
+  run(source, filename) {
+    return this.#watched(this.#peer.call('run', [source, filename]));
+  }
+
+  /**
+   * Runs what a program has typed; its value comes as plain data.
+   * @param {string} source
+   * @param {string} filename
+   * @returns {Promise<{value?: unknown, traceback?: string}>}
+   */
+  runPlain(source, filename) {
+    return this.#watched(this.#peer.call('runPlain', [source, filename]));
+  }
+
+  /** @param {string} source @returns {Promise<'complete' | 'incomplete' | 'syntax-error'>} */
+  status(source) {
+    return this.#peer.call('status', [source]);
+  }
+
+  /** @param {string} source the text up to the cursor @returns {Promise<{words: string[], start: number}>} */
+  complete(source) {
+    return this.#peer.call('complete', [source]);
+  }
+
+  /** @returns {Promise<{name: string, type: string, summary: string}[]>} */
+  variables() {
+    return this.#peer.call('variables', []);
   }
 
   /**
@@ -135,4 +242,13 @@ export class PythonHost {
   picture(suite, index) {
     return this.#peer.call('picture', [suite, index]);
   }
+}
+
+/** @param {Promise<unknown>} answer @param {number} ms @returns {Promise<boolean>} whether it came in time, however it ended */
+async function soon(answer, ms) {
+  const settled = answer.then(
+    () => true,
+    () => true,
+  );
+  return Promise.race([settled, new Promise((/** @type {(value: boolean) => void} */ resolve) => setTimeout(resolve, ms, false))]);
 }

@@ -2,6 +2,7 @@
  * The Python worker: boots Pyodide, hands it the bridge, and answers the page.
  */
 import { Bridge } from './bridge.js';
+import { OutputBuffer } from './output-buffer.js';
 import { AgentBoard } from './play/agent-board.js';
 import { painterFor } from './play/painter.js';
 import { AppError, Peer, transfer } from './wire.js';
@@ -18,6 +19,30 @@ let agentSide = null;
 /** @type {AgentBoard | null} */
 let board = null;
 
+/** @type {any} its `repl`, held for good */
+let replSide = null;
+/** @type {Uint8Array | null} */
+let interrupted = null;
+
+function repl() {
+  replSide ??= booted().repl;
+  return replSide;
+}
+
+/**
+ * Runs what a person or a program has typed.
+ * @param {() => Promise<string>} work
+ */
+async function typed(work) {
+  interrupted?.fill(0);
+  try {
+    return JSON.parse(await work());
+  } finally {
+    interrupted?.fill(0);
+    output.flush();
+  }
+}
+
 function agent() {
   agentSide ??= booted().agent;
   return agentSide;
@@ -29,11 +54,19 @@ function booted() {
 }
 
 const page = new Peer(/** @type {any} */ (self), {
-  /** @param {Site} site @param {string} base the site's root */
-  async boot(site, base) {
+  /**
+   * @param {Site} site
+   * @param {string} base the site's root
+   * @param {SharedArrayBuffer | null} interrupt one byte; a 2 in it stops Python that runs
+   */
+  async boot(site, base, interrupt) {
     const siteBase = new URL(base);
     bridge = new Bridge(page, site, siteBase);
     const pyodide = await stage('Python', bytesOf(site, site.pyodide_path), () => loadPython(site, siteBase));
+    if (interrupt) {
+      interrupted = new Uint8Array(interrupt);
+      pyodide.setInterruptBuffer(interrupted);
+    }
     await stage('packages', bytesOf(site, 'python/'), () => loadPackages(pyodide));
     const start = await stage('import', 0, async () => pyodide.pyimport('pyapp.browser.page').start);
     python = await stage('model and states', bytesOf(site, 'fixtures/'), () => start(bridge));
@@ -51,6 +84,11 @@ const page = new Peer(/** @type {any} */ (self), {
 
   cancel() {
     booted().cancel();
+  },
+
+  /** @param {object} report what was found before Python was started anew */
+  adopt(report) {
+    booted().adopt(JSON.stringify(report));
   },
 
   /** @param {string} text @returns {object} the report in it, validated */
@@ -81,7 +119,50 @@ const page = new Peer(/** @type {any} */ (self), {
    * @returns {Promise<{repr?: string | null, traceback?: string}>}
    */
   async evaluate(source) {
-    return unwrap(await booted().evaluate(source));
+    return typed(() => repl().evaluate(source));
+  },
+
+  /**
+   * @param {string} source
+   * @param {string} filename as tracebacks name it
+   * @returns {Promise<{shown?: any, traceback?: string}>}
+   */
+  async run(source, filename) {
+    return typed(() => repl().run(source, filename));
+  },
+
+  /**
+   * @param {string} source
+   * @param {string} filename
+   * @returns {Promise<{value?: unknown, traceback?: string}>}
+   */
+  async runPlain(source, filename) {
+    return typed(() => repl().run_plain(source, filename));
+  },
+
+  /** @param {string} source @returns {'complete' | 'incomplete' | 'syntax-error'} */
+  status(source) {
+    return repl().status(source);
+  },
+
+  /** @param {string} source the text up to the cursor @returns {{words: string[], start: number}} */
+  complete(source) {
+    return JSON.parse(repl().complete(source));
+  },
+
+  /** @returns {{name: string, type: string, summary: string}[]} */
+  variables() {
+    return JSON.parse(repl().variables());
+  },
+
+  /** Answers as soon as Python does not run. */
+  ping() {},
+
+  /** Cancels what was typed and awaits something. */
+  stop() {
+    // What the interrupt was for has ended; it would hit whatever runs next.
+    interrupted?.fill(0);
+    repl().stop();
   },
 
   /**
@@ -148,6 +229,7 @@ const page = new Peer(/** @type {any} */ (self), {
     }
   },
 });
+const output = new OutputBuffer((lines) => page.emit('output', lines));
 page.onEvent = (name, data) => bridge.receive(name, data);
 
 /** @param {string} json */
@@ -185,8 +267,8 @@ async function loadPython(site, base) {
   return loadPyodide({
     indexURL: indexURL.href,
     lockFileURL: new URL(site.lock_path, base).href,
-    stdout: (/** @type {string} */ text) => page.emit('output', { stream: 'stdout', text }),
-    stderr: (/** @type {string} */ text) => page.emit('output', { stream: 'stderr', text }),
+    stdout: (/** @type {string} */ text) => output.add('stdout', text),
+    stderr: (/** @type {string} */ text) => output.add('stderr', text),
   });
 }
 

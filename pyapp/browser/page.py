@@ -1,11 +1,10 @@
-"""What the page can ask of Python: its questions, a cancel, a line of Python. Answers are JSON."""
+"""What the page can ask of Python: its questions, a cancel, reports. Answers are JSON."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import platform
-import traceback
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from importlib.metadata import version
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from pyodide.code import eval_code_async
 from pyodide.ffi import JsException
 
 import pyapp
@@ -22,6 +20,7 @@ from pyapp.browser.atari import open_breakout
 from pyapp.browser.bridge import JsBridge, from_js_error
 from pyapp.browser.engines import BrowserEngines
 from pyapp.browser.play import AgentSide
+from pyapp.browser.repl import Repl
 from pyapp.cases import Suite, load_suite
 from pyapp.check import Check, CheckSettings
 from pyapp.engine import Engine, EngineError, EngineSpec
@@ -69,6 +68,8 @@ class Page:
         The agent's board.
     report : Report or None
         What was found on this page so far.
+    repl : Repl
+        The console's and the editor's Python.
     """
 
     def __init__(self, bridge: JsBridge) -> None:
@@ -87,7 +88,7 @@ class Page:
             "sweep": self._sweep,
             "tune": self._tune,
         }
-        self.namespace: dict[str, Any] = {"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self}
+        self.repl = Repl({"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self})
 
     async def load(self) -> None:
         """Fetch the model and its cases; raises `EngineError` where a file cannot be had."""
@@ -95,8 +96,10 @@ class Page:
         model, *archives = await asyncio.gather(*map(self._fetch, paths))
         self.model = self.agent.model = self.open_variants.model = model
         self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
-        self.namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
-        self.namespace |= {"open_engine": self.open_engine, "open_breakout": self.open_breakout}
+        namespace = self.repl.namespace
+        namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
+        namespace |= {"open_engine": self.open_engine, "open_breakout": self.open_breakout}
+        self.repl.settle()
 
     async def _fetch(self, path: str) -> bytes:
         try:
@@ -183,6 +186,10 @@ class Page:
             if self._task is task:
                 self._task = None
 
+    def adopt(self, report: str) -> None:
+        """Go on with a report (JSON) that this page had before Python was started anew."""
+        self.report = parse_report(report)
+
     def read_report(self, text: str) -> str:
         """Read a saved report, which anybody may have written.
 
@@ -232,22 +239,6 @@ class Page:
         """End the running check; without one, nothing happens."""
         if self._task:
             self._task.cancel()
-
-    async def evaluate(self, source: str) -> str:
-        """Run Python in the page's namespace, with top-level await.
-
-        Returns
-        -------
-        str
-            JSON: ``{"repr": …}`` of the last expression (null for None), or ``{"traceback": …}`` cut to the user's frames.
-        """
-        try:
-            value = await eval_code_async(source, self.namespace, filename="<console>")
-        except BaseException as error:
-            return json.dumps({"traceback": _user_traceback(error)})
-        if value is not None:
-            self.namespace["_"] = value
-        return json.dumps({"repr": None if value is None else repr(value)})
 
     def picture(self, suite: str, case: int) -> NDArray[np.uint8]:
         """Return the newest frame of a state: uint8 [7056], 84 rows of 84 grey values."""
@@ -305,13 +296,3 @@ def _bad_report(faults: list[str]) -> str:
     remedy = "Choose a file that this page or `pyapp check --json` has written."
     error = {"name": "BadReport", "message": f"not a valid report: {message}", "remedy": remedy, "faults": shown}
     return json.dumps({"error": error})
-
-
-def _user_traceback(error: BaseException) -> str:
-    """Format a traceback from the first frame of the console's own code on."""
-    frames = error.__traceback__
-    while frames and frames.tb_frame.f_code.co_filename != "<console>":
-        frames = frames.tb_next
-    if frames is None and not isinstance(error, SyntaxError):
-        frames = error.__traceback__
-    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()

@@ -151,3 +151,17 @@ def test_the_report_of_a_check_is_plain_json(dist, tmp_path):
     report = json.loads(file.read_text())
     assert report["schema"] == "pyapp-report/1"
     assert report["settings"] == {"engines": ["wasm-1", "wasm-N"], "runs": 3, "warmup": 0, "seed": 0}
+
+
+def test_eval_prints_what_python_prints_its_last_value_or_its_traceback(dist, tmp_path):
+    done = pyapp("eval", "print('seen'); states.action[:3]", "--gpu", "none", dist=dist)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "seen"), done.stderr
+    assert len(json.loads(done.stdout.splitlines()[1])) == 3
+    file = tmp_path / "mine.py"
+    file.write_text("def f():\n    raise ValueError('not so')\nf()\n")
+    done = pyapp("eval", file, "--json", "--gpu", "none", dist=dist)
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found["value"] is None
+    assert 'mine.py", line 2' in found["traceback"]
+    assert found["traceback"].endswith("ValueError: not so")

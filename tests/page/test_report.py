@@ -383,7 +383,7 @@ def test_on_paper_all_states_that_disagree_are_listed(page, base, tmp_path):
 
 
 def test_a_running_check_is_left_alone_and_half_of_one_has_no_report(page, base):
-    page.page.start_check({"engines": ["wasm-1"], "runs": 9000, "warmup": 0})
+    page.page.start("check", {"engines": ["wasm-1"], "runs": 9000, "warmup": 0})
     wait_until(lambda: (page.page.get("progress") or {}).get("stage") == "race", "a race", 30)
     assert not any(button.is_enabled() for button in buttons(page, "Download JSON", "Open a saved report…"))
     page.page.cancel()

@@ -93,3 +93,32 @@ def test_a_report_that_cannot_be_relied_on_is_no_verdict(change, said, tmp_path,
     assert "make build" in told.err
     assert told.out == ""
     assert not written.exists()
+
+
+def test_a_file_that_cannot_be_read_is_told(capsys):
+    assert cli.main(["eval", "/nowhere/policy.py"]) == 2
+    assert "/nowhere/policy.py cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ({"stdout": "one\n", "stderr": "", "value": [1, 2], "traceback": None}, [], "one\n[1, 2]\n", 0),
+        ({"stdout": "", "stderr": "", "value": None, "traceback": None}, [], "", 0),
+        ({"stdout": "", "stderr": "", "value": None, "traceback": "ZeroDivisionError"}, [], "", 1),
+        ({"stdout": "", "stderr": "", "value": 5, "traceback": None}, ["--json"], None, 0),
+    ],
+)
+def test_what_python_found_is_printed(case, tmp_path, monkeypatch, capsys):
+    found, arguments, printed, code = case
+
+    class Page:
+        def run_code(self, _source, _filename):
+            return found
+
+    monkeypatch.setattr(chromium, "open_page", lambda *_: contextlib.nullcontext(Page()))
+    (tmp_path / "index.html").touch()
+    assert cli.main(["eval", "1 + 1", *arguments, "--dist", str(tmp_path)]) == code
+    told = capsys.readouterr()
+    assert told.out == (json.dumps(found) + "\n" if printed is None else printed)
+    assert (found["traceback"] or "") in told.err

@@ -22,6 +22,12 @@ export class BootView {
     this.#stages.set(name, item);
   }
 
+  /** Begins anew: Python is started again. */
+  again() {
+    this.#stages.clear();
+    this.#root.replaceChildren();
+  }
+
   finish() {
     this.#root.append(h('li', { class: 'done ready' }, h('span', { class: 'name' }, 'ready')));
   }
