@@ -112,6 +112,10 @@ lock: ## Write requirements/*.txt anew from pyproject.toml (needs uv)
 	$(COMPILE) --universal --extra build --extra browser --extra native --extra test --output-file requirements/test.txt >/dev/null
 	$(COMPILE) --no-emit-package numpy --output-file requirements/site.txt >/dev/null
 
+.PHONY: reference
+reference: ## Write docs/api.md anew from the docstrings
+	$(BIN)/python -m pyapp.reference > docs/api.md
+
 .PHONY: clean
 clean: ## Remove what was built (the environment and the caches stay)
 	rm -rf dist build tests/output .mypy_cache .pytest_cache .ruff_cache .hypothesis

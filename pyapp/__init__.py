@@ -7,11 +7,13 @@ The questions are pure Python and numpy (`parity`, `race`, `check`) and run on a
 from pyapp.cases import Suite, load_suite
 from pyapp.check import Check, CheckSettings
 from pyapp.engine import Engine, EngineError, EngineFacts, EngineSpec
+from pyapp.errors import AppError
 from pyapp.parity import Parity, parity
 from pyapp.race import RaceSettings, race, ratio
 from pyapp.report import Report, ReportError, parse_report
 
 __all__ = [
+    "AppError",
     "Check",
     "CheckSettings",
     "Engine",

@@ -6,6 +6,7 @@
 import { PythonHost } from './python-host.js';
 import { Results } from './results.js';
 import { readSettings } from './settings.js';
+import { Store } from './store.js';
 import { AppError, toWireError } from './wire.js';
 import { BootView } from './views/boot.js';
 import { ComparedView } from './views/compared.js';
@@ -131,7 +132,8 @@ async function main() {
   /** @type {Question | null} what is being asked and has not shown anything yet */
   let begun = null;
   let restarting = false;
-  const typed = new PythonView(byId('console'), python, base);
+  const store = new Store();
+  const typed = new PythonView(byId('console'), python, base, store);
   const cancel = () => void python.cancel();
   const places = {
     check: new CheckPlace(),
@@ -211,9 +213,7 @@ async function main() {
       const report = await python.ask(question, wanted);
       for (const entry of question === 'check' ? [] : report.engines) results.add('engines', entry);
       await results.finish(report);
-      reports.take(report);
-      publicPage.report = report;
-      play.learn(report.engines);
+      keep(report);
       if (question === 'tune') places.tune.label = 'Tune';
     } catch (error) {
       publicPage.error = toWireError(error);
@@ -227,10 +227,25 @@ async function main() {
     }
   }
 
+  /** @param {any} report what this page has found so far */
+  function keep(report) {
+    reports.take(report);
+    publicPage.report = report;
+    play.learn(report.engines);
+    store.write('report', report);
+  }
+
+  /** Goes on with what this page had found when it was last open. @param {any} report */
+  async function recall(report) {
+    const valid = await python.readReport(JSON.stringify(report));
+    await python.adopt(valid);
+    await results.show(valid);
+    keep(valid);
+  }
+
   play.onLoop = (loop) => {
     if (!publicPage.report || reports.busy) return;
-    publicPage.report = { ...publicPage.report, loop };
-    reports.take(publicPage.report);
+    keep({ ...publicPage.report, loop });
   };
 
   await python.boot();
@@ -251,6 +266,8 @@ async function main() {
   new ComparedView(byId('compared'), (suite, index) => python.picture(suite, index)).show('states', 60);
   publicPage.play = play;
   ready();
+  const last = await store.read('report');
+  if (last && !publicPage.report) reports.offerLast(() => recall(last));
 }
 
 /** @param {unknown} error */

@@ -194,6 +194,26 @@ export class PythonHost {
     return this.#peer.call('complete', [source]);
   }
 
+  /** @returns {Promise<{name: string, signature: string, doc: string}[]>} the public API */
+  reference() {
+    return this.#peer.call('reference', []);
+  }
+
+  /** Writes a file into Python's folder. @param {string} name @param {ArrayBuffer} bytes @returns {Promise<void>} */
+  writeFile(name, bytes) {
+    return this.#peer.call('writeFile', [name, bytes], [bytes]);
+  }
+
+  /** @param {string} name @returns {Promise<Uint8Array>} */
+  readFile(name) {
+    return this.#peer.call('readFile', [name]);
+  }
+
+  /** @returns {Promise<string[]>} names of the files in Python's folder, the newest first */
+  listFiles() {
+    return this.#peer.call('listFiles', []);
+  }
+
   /** @returns {Promise<{name: string, type: string, summary: string}[]>} */
   variables() {
     return this.#peer.call('variables', []);

@@ -23,6 +23,8 @@ let board = null;
 let replSide = null;
 /** @type {Uint8Array | null} */
 let interrupted = null;
+/** @type {any} Emscripten's file system, in which Python lives */
+let files = null;
 
 function repl() {
   replSide ??= booted().repl;
@@ -63,6 +65,7 @@ const page = new Peer(/** @type {any} */ (self), {
     const siteBase = new URL(base);
     bridge = new Bridge(page, site, siteBase);
     const pyodide = await stage('Python', bytesOf(site, site.pyodide_path), () => loadPython(site, siteBase));
+    files = pyodide.FS;
     if (interrupt) {
       interrupted = new Uint8Array(interrupt);
       pyodide.setInterruptBuffer(interrupted);
@@ -153,6 +156,34 @@ const page = new Peer(/** @type {any} */ (self), {
   /** @returns {{name: string, type: string, summary: string}[]} */
   variables() {
     return JSON.parse(repl().variables());
+  },
+
+  /** @returns {{name: string, signature: string, doc: string}[]} */
+  reference() {
+    return JSON.parse(repl().reference());
+  },
+
+  /** @param {string} name @param {ArrayBuffer} bytes */
+  writeFile(name, bytes) {
+    booted();
+    files.writeFile(name.replaceAll('/', '_'), new Uint8Array(bytes));
+  },
+
+  /** @param {string} name */
+  readFile(name) {
+    booted();
+    /** @type {Uint8Array} */
+    const bytes = files.readFile(name);
+    return transfer(bytes, [/** @type {ArrayBuffer} */ (bytes.buffer)]);
+  },
+
+  /** @returns {string[]} the newest first */
+  listFiles() {
+    booted();
+    /** @type {{name: string, mode: number, mtime: Date}[]} */
+    const found = files.readdir('.').map((/** @type {string} */ name) => ({ name, ...files.stat(name) }));
+    const newest = found.filter(({ mode }) => files.isFile(mode)).sort((a, b) => Number(b.mtime) - Number(a.mtime));
+    return newest.map(({ name }) => name);
   },
 
   /** Answers as soon as Python does not run. */

@@ -1,9 +1,9 @@
 /**
- * What outlives the page: the editor's text and what was typed. Where the browser keeps nothing (a private window, a full disk), the
+ * What outlives the page: the editor's text, what was typed, the last report. Where the browser keeps nothing (a private window, a full disk), the
  * page works without, and says so once.
  */
 
-/** @typedef {'editor' | 'history'} Name */
+/** @typedef {'editor' | 'history' | 'report'} Name */
 
 export class Store {
   /** @type {Promise<any> | null} */

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from pyapp.breakout.actions import ACTIONS
 from pyapp.engine import EngineError
+from pyapp.errors import AppError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from pyapp.breakout.environment import Info
@@ -95,6 +99,65 @@ class Agent:
             chance, choice = self._random.random(2)
             action = int(choice * len(ACTIONS)) if chance < self._epsilon else action
         return Decision(action, q_values, infer_ms, compute_ms)
+
+
+class FunctionPolicy:
+    """A plain function that plays.
+
+    Parameters
+    ----------
+    function
+        ``function(observation, ram, info)`` returns an action as a number (an index into `ACTIONS`) or a name. It gets the
+        observation, uint8 [4,84,84], the console's memory, uint8 [128], and the environment's info; it may be asynchronous.
+    ram
+        Returns the console's memory.
+    on_error
+        Hears of what the function raises, before the game does.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[NDArray[np.uint8], NDArray[np.uint8], Info], Any],
+        ram: Callable[[], NDArray[np.uint8]],
+        on_error: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
+        self._function = function
+        self._ram = ram
+        self._on_error = on_error
+
+    async def decide(self, observation: NDArray[np.uint8], info: Info) -> Decision:
+        """Call the function; see `Policy.decide`.
+
+        Raises
+        ------
+        AppError
+            ``PolicyFailed``, with what the function raised; ``BadAction``, with what it returned.
+        """
+        try:
+            found = self._function(observation, self._ram(), info)
+            if inspect.isawaitable(found):
+                found = await found
+        except Exception as error:
+            self._on_error(error)
+            what = f"the policy raised {type(error).__name__}: {error}"
+            raise AppError("PolicyFailed", what, "Its traceback is in the console. Mend it, and let it play again.") from error
+        return Decision(action_of(found))
+
+
+def action_of(found: object) -> int:
+    """Return an action's index in `ACTIONS`.
+
+    Raises
+    ------
+    AppError
+        ``BadAction``: it is neither an index nor a name.
+    """
+    if isinstance(found, str) and found in ACTIONS:
+        return ACTIONS.index(found)
+    if isinstance(found, int | np.integer) and not isinstance(found, bool) and 0 <= int(found) < len(ACTIONS):
+        return int(found)
+    what = f"the policy returned {found!r:.80}, which is no action"
+    raise AppError("BadAction", what, f"Return 0 to {len(ACTIONS) - 1}, or one of {', '.join(ACTIONS)}.")
 
 
 class RandomPolicy:

@@ -99,6 +99,8 @@ class Page:
         namespace = self.repl.namespace
         namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
         namespace |= {"open_engine": self.open_engine, "open_breakout": self.open_breakout}
+        # A page's own: on CPython there is no board to play on.
+        vars(pyapp)["play"] = self.agent.play
         self.repl.settle()
 
     async def _fetch(self, path: str) -> bytes:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Awaitable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from pyapp.breakout.agent import Agent, Policy
+from pyapp.breakout.agent import Agent, FunctionPolicy, Policy
 from pyapp.breakout.loop import Loop, Runner, described
 from pyapp.browser.atari import WasmEmulator, open_breakout
 from pyapp.browser.bridge import to_plain
+from pyapp.console import user_traceback
 from pyapp.engine import EngineError, EngineSpec
 from pyapp.errors import AppError
 from pyapp.sections import loop_entries
@@ -138,6 +140,7 @@ class AgentSide:
         self._runner: Runner | None = None
         self._engine: Engine | None = None
         self._settings = PlaySettings()
+        self._player: str | None = None
         self._told = 0.0
         self._loop_told = 0.0
         self._seconds = 0.0
@@ -223,7 +226,7 @@ class AgentSide:
         board = self.board.js
         loop = self._runner.loop
         return loop_entries(
-            self._settings.engine,
+            self._player or self._settings.engine,
             loop.times.summary(),
             missed_frames=int(board.missed),
             frames=int(board.shown),
@@ -236,9 +239,31 @@ class AgentSide:
         adapter = self._engine.facts.adapter if self._engine else None
         return bool(adapter and adapter.software)
 
-    async def play(self, policy: Policy) -> None:
-        """Let any policy play on from the same state."""
-        await self.runner.exchange(policy)
+    async def play(self, policy: object) -> None:
+        """Let a policy play on from the same state.
+
+        Parameters
+        ----------
+        policy
+            An object with `pyapp.breakout.agent.Policy.decide`; a function, as `pyapp.breakout.agent.FunctionPolicy` takes
+            it; an object that can be called like one; or a class of either, which is made without arguments.
+
+        Raises
+        ------
+        AppError
+            ``NoGame``: none has been started.
+        TypeError
+            It is none of these.
+        """
+        made = policy() if isinstance(policy, type) else policy
+        runner = self.runner
+        if not hasattr(made, "decide"):
+            if not callable(made):
+                raise TypeError(f"a policy is a function, or has a method decide; {made!r:.80} is neither")
+            made = FunctionPolicy(made, lambda: runner.loop.environment.emulator.ram().copy(), _print_error)
+        self._player = getattr(policy, "__name__", type(policy).__name__)
+        await runner.exchange(cast("Policy", made))
+        self._tell(runner.state)
 
     @property
     def runner(self) -> Runner:
@@ -270,7 +295,7 @@ class AgentSide:
         wanted = structure(json.loads(settings), PlaySettings, _bad_settings)
         async with self._busy:
             await self._end()
-            self._settings = wanted
+            self._settings, self._player = wanted, None
             self._tell("opening")
             board = self.board
             engine = await self._engines(EngineSpec.parse(wanted.engine), self.model)
@@ -300,7 +325,7 @@ class AgentSide:
             before, self._engine = self._engine, engine
             agent = Agent(engine, epsilon=self._settings.epsilon, seed=self._settings.seed)
             await runner.exchange(agent)
-            self._settings = replace(self._settings, engine=name)
+            self._settings, self._player = replace(self._settings, engine=name), None
             self.board.js.reset_counts()
             if before:
                 await before.close()
@@ -361,7 +386,7 @@ class AgentSide:
             self._tell_loop(runner.loop)
 
     def _tell(self, state: str) -> None:
-        told: dict[str, Any] = {"state": state, "engine": self._settings.engine, "error": None}
+        told: dict[str, Any] = {"state": state, "engine": self._settings.engine, "player": self._player, "error": None}
         if runner := self._runner:
             loop = runner.loop
             last = loop.last
@@ -386,7 +411,7 @@ class AgentSide:
             if s.n
         ]
         told = {
-            "engine": self._settings.engine,
+            "engine": self._player or self._settings.engine,
             "stages": stages,
             "frames": int(board.shown),
             "missed_frames": int(board.missed),
@@ -412,3 +437,8 @@ def check_speed(speed: float) -> float:
 
 def _bad_settings(faults: list[str]) -> ValueError:
     return ValueError("; ".join(faults))
+
+
+def _print_error(error: BaseException) -> None:
+    """Show where a policy went wrong: the board has room for its last line only."""
+    print(user_traceback(error), file=sys.stderr)

@@ -6,13 +6,18 @@ import asyncio
 import builtins
 import json
 import linecache
+import sys
 from dataclasses import asdict
 from typing import Any
 
+import pyodide_js
 from pyodide.code import eval_code_async
 
 from pyapp.console import CONSOLE, as_json, completions, refuse_input, status, user_traceback, variables
 from pyapp.rich import shown
+
+INSTALLER = "micropip"
+"""Loaded when somebody first writes its name: most visitors install nothing."""
 
 
 class Repl:
@@ -63,6 +68,8 @@ class Repl:
         assert task
         self._tasks.add(task)
         try:
+            if INSTALLER in source and INSTALLER not in sys.modules:
+                await pyodide_js.loadPackage(INSTALLER)
             value = await eval_code_async(source, self.namespace, filename=filename)
         except BaseException as error:
             # An interrupt and a cancel are the visitor's doing; neither may end Python.
@@ -97,6 +104,12 @@ class Repl:
         """Complete the last word of a text; returns JSON, ``{"words": […], "start": …}``."""
         words, start = completions(source, self.namespace)
         return json.dumps({"words": words, "start": start})
+
+    def reference(self) -> str:
+        """Describe the public API; returns JSON, a list of ``{"name", "signature", "doc"}``."""
+        from pyapp.reference import entries
+
+        return json.dumps([asdict(entry) for entry in entries()])
 
     def variables(self) -> str:
         """List the user's variables; returns JSON, a list of ``{"name", "type", "summary"}``."""

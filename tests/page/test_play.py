@@ -307,6 +307,22 @@ def test_a_round_is_over_when_both_games_are(page, game):
     wait_until(lambda: game.state == "playing" and game.console()["frame"] > 30, "the next round", 5)
 
 
+def test_a_function_from_python_plays_and_its_error_stops_its_board_only(page, game):
+    page.python(
+        "async def policy(observation, ram, info):\n    return 'FIRE' if ram[101] == 0 else 'NOOP'\nawait pyapp.play(policy)"
+    )
+    wait_until(lambda: "policy, from Python" in page.text(".board.agent"), "it plays", 5)
+    page.python("def broken(observation, ram, info):\n    return [][1]\nawait pyapp.play(broken)")
+    wait_until(lambda: "the policy raised IndexError" in page.text("#play"), "its error is shown", 5)
+    before = game.console()["frame"]
+    wait_until(lambda: game.console()["frame"] > before + 30, "the visitor plays on", 5)
+    assert "return [][1]" in page.driver.execute_script("return document.querySelector('#console .log').textContent")
+    refused = page.page.evaluate("await pyapp.play(3)")["traceback"]
+    assert "a policy is a function, or has a method decide; 3 is neither" in refused
+    game.choose("wasm-1")
+    wait_until(lambda: "Agent on wasm-1" in page.text(".board.agent"), "the agent goes on", 10)
+
+
 ONLY_SERVES = """
 from pyapp.breakout.agent import Decision
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,17 @@ def test_variables_are_listed(page):
     click(page, "Variables")
 
 
+def test_the_reference_is_searched(page):
+    click(page, "Reference")
+    wait_until(lambda: page.has("#console .reference details"), "it is there", 10)
+    page.driver.find_element(By.CSS_SELECTOR, "#console .reference input").send_keys("ask an engine all cases")
+    shown = [one for one in page.driver.find_elements(By.CSS_SELECTOR, "#console .reference details") if one.is_displayed()]
+    assert [one.text for one in shown] == ["pyapp.parity"]
+    shown[0].find_element(By.TAG_NAME, "summary").click()
+    assert "EngineError" in shown[0].text
+    click(page, "Reference")
+
+
 def test_the_editor_runs_all_the_selection_and_the_line(page):
     clear(page)
     click(page, "Open the editor")
@@ -226,12 +238,75 @@ def test_text_and_history_outlive_the_page_and_can_be_forgotten(page):
     assert "x * 100" in page.driver.execute_script(text)
     type_in(page, Keys.ARROW_UP)
     wait_until(lambda: "mine = np.zeros" in prompt(page).get_property("value"), "the history is there", 5)
-    click(page, "Forget text and history")
+    click(page, "Forget all that is kept")
     wait_until(lambda: "are forgotten" in page.text("#console"), "it is said", 5)
     page.driver.refresh()
     page.page.wait_ready()
     time.sleep(0.5)
     assert not page.has("#console .editor")
+    assert not page.driver.find_elements(By.XPATH, "//button[.='Show the last results']")
+
+
+def test_the_last_results_outlive_the_page(page):
+    report = page.page.check({"engines": ["wasm-1"], "runs": 3, "warmup": 1})
+    time.sleep(0.5)
+    page.driver.refresh()
+    page.page.wait_ready()
+    assert page.page.get("report") is None, "nothing is shown that was not asked for"
+    wait_until(lambda: page.driver.find_elements(By.XPATH, "//button[.='Show the last results']"), "they are offered", 10)
+    page.driver.find_element(By.XPATH, "//button[.='Show the last results']").click()
+    wait_until(lambda: page.page.get("report"), "they are there", 20)
+    assert page.page.get("report") == report
+    assert page.races().keys() == {"wasm-1"}
+
+
+def test_files_come_and_go(page, tmp_path):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("seen", encoding="utf-8")
+    page.driver.find_element(By.CSS_SELECTOR, "#console input[type=file]").send_keys(str(mine))
+    wait_log(page, "mine.txt is here")
+    assert page.python("open('mine.txt').read()") == "'seen'"
+    page.python("open('made.txt', 'w').write('made')")
+    click(page, "Take a file")
+    wait_until(lambda: page.has("#console select[aria-label='File to save']"), "files are listed", 5)
+    listed = page.text("#console select[aria-label='File to save']")
+    assert listed.split()[0] == "made.txt"
+    page.driver.execute_script("""
+        globalThis.saved = [];
+        URL.createObjectURL = (blob) => (globalThis.saved.push(blob), 'blob:none');
+        HTMLAnchorElement.prototype.click = function () {};
+    """)
+    click(page, "Save it")
+    wait_until(lambda: "Saved made.txt" in page.text("#console"), "it is saved", 5)
+    assert page.page.run("return saved[0].text()") == "made"
+
+
+def test_a_wheel_is_installed_and_what_cannot_be_installed_is_told(page, tmp_path):
+    wheel = tmp_path / "tiny_thing-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny_thing.py", "ANSWER = 42\n")
+        about = "tiny_thing-1.0.dist-info"
+        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny-thing\nVersion: 1.0\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+    page.driver.find_element(By.CSS_SELECTOR, "#console input[type=file]").send_keys(str(wheel))
+    wait_log(page, "micropip.install")
+    page.python(f"import micropip\nawait micropip.install('emfs:{wheel.name}')")
+    assert page.python("import tiny_thing; tiny_thing.ANSWER") == "42"
+    native = page.page.evaluate("await micropip.install('emfs:thing-1.0-cp312-cp312-manylinux_2_17_x86_64.whl')")["traceback"]
+    assert "thing" in native
+    assert "wheel" in native.lower()
+
+
+def test_two_hundred_values_of_a_megabyte_leave_the_memory_as_it_was(page):
+    heap = "import pyodide_js; pyodide_js._module.HEAPU8.length"
+    page.python("np.ones(131_072)")
+    for _ in range(20):
+        page.python("np.ones(131_072)")
+    before = int(page.python(heap))
+    for _ in range(200):
+        page.page.evaluate("np.ones(131_072)")
+    assert int(page.python(heap)) <= before + 4 * 2**20
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

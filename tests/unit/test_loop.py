@@ -1,13 +1,15 @@
 import asyncio
+from pathlib import Path
 
 import numpy as np
 import pytest
 from fakes import FakeEngine
 
 from pyapp.breakout import loop as loops
-from pyapp.breakout.agent import Agent, Decision, RandomPolicy
+from pyapp.breakout.agent import Agent, Decision, FunctionPolicy, RandomPolicy
 from pyapp.breakout.loop import DEADLINE_MS, KEPT, STAGES, Loop, Runner, StageTimes, described
 from pyapp.engine import EngineError, EngineSpec
+from pyapp.errors import AppError
 
 atari = pytest.importorskip("pyapp.native.atari")
 
@@ -345,3 +347,63 @@ def test_the_agent_beats_random_over_the_same_seeds():
 
     for agent, random in asyncio.run(play()):
         assert agent > random
+
+
+@pytest.mark.parametrize(("returned", "action"), [(0, 0), (np.int64(3), 3), ("FIRE", 1), ("LEFT", 3)])
+def test_a_plain_function_can_play(env, returned, action):
+    seen = []
+
+    def policy(observation, ram, info):
+        seen.append((observation.shape, ram.shape, info["lives"]))
+        return returned
+
+    async def slow(observation, ram, info):
+        await asyncio.sleep(0)
+        return policy(observation, ram, info)
+
+    observation, info = env.reset(seed=1)
+    for function in (policy, slow):
+        decision = asyncio.run(FunctionPolicy(function, env.emulator.ram).decide(observation, info))
+        assert decision.action == action
+    assert seen == [((4, 84, 84), (128,), 5)] * 2
+
+
+@pytest.mark.parametrize("returned", [None, 4, -1, "JUMP", 1.0, True])
+def test_what_is_no_action_is_named(env, returned):
+    observation, info = env.reset(seed=1)
+    policy = FunctionPolicy(lambda *_: returned, env.emulator.ram)
+    with pytest.raises(AppError, match="which is no action") as caught:
+        asyncio.run(policy.decide(observation, info))
+    assert repr(returned) in caught.value.message
+    assert "NOOP" in caught.value.remedy
+
+
+def test_a_function_that_raises_is_told_of_and_named(env):
+    observation, info = env.reset(seed=1)
+    heard = []
+    policy = FunctionPolicy(lambda *_: 1 / 0, env.emulator.ram, heard.append)
+    with pytest.raises(AppError, match="the policy raised ZeroDivisionError"):
+        asyncio.run(policy.decide(observation, info))
+    assert isinstance(heard[0], ZeroDivisionError)
+
+
+def test_the_example_that_follows_the_ball_beats_chance():
+    source = Path("web/examples/tracker.py").read_text(encoding="utf-8").split("try:")[0]
+    namespace = {}
+    exec(source, namespace)
+
+    async def score(policy):
+        with atari.NativeBreakout(max_frames=6_000) as environment:
+            observation, info = environment.reset(seed=3)
+            total, ended = 0.0, False
+            while not ended:
+                decision = await policy(environment).decide(observation, info)
+                observation, reward, terminated, truncated, info = environment.step(decision.action)
+                total += reward
+                ended = terminated or truncated
+        return total
+
+    tracker = asyncio.run(score(lambda environment: FunctionPolicy(namespace["policy"], environment.emulator.ram)))
+    drawn = RandomPolicy(3)
+    chance = asyncio.run(score(lambda _: drawn))
+    assert tracker > 3 * max(chance, 1), (tracker, chance)

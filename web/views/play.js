@@ -313,10 +313,10 @@ export class PlayView {
   }
 
   /** @param {any} told by `AgentSide` of `pyapp/browser/play.py` */
-  #hearAgent({ state, engine, action, q_values, score, lives, seconds, error }) {
+  #hearAgent({ state, engine, player, action, q_values, score, lives, seconds, error }) {
     if (!this.#hasPython) return;
     const { agent } = this.#boards;
-    agent.title = `Agent on ${engine}`;
+    agent.title = player ? `${player}, from Python` : `Agent on ${engine}`;
     const before = this.#agent;
     this.#agent = { engine, state };
     if (score === undefined) return;

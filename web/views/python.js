@@ -1,12 +1,13 @@
 import { fromHash, toHash } from '../permalink.js';
-import { Store } from '../store.js';
-import { toWireError } from '../wire.js';
+import { AppError, toWireError } from '../wire.js';
 import { ConsoleView } from './console.js';
 import { button, h, table } from './dom.js';
 import { Editor } from './editor.js';
 import { LogView } from './log.js';
+import { reference } from './reference.js';
 
 /** @typedef {import('../python-host.js').PythonHost} PythonHost */
+/** @typedef {import('../store.js').Store} Store */
 
 const EXAMPLES = /** @type {const} */ ([
   ['parity', 'Parity by hand'],
@@ -14,15 +15,17 @@ const EXAMPLES = /** @type {const} */ ([
   ['batches', 'A sweep over batches'],
   ['saliency', 'Which pixels count'],
   ['engine', 'An engine of your own'],
+  ['tracker', 'A policy that follows the ball'],
 ]);
 
 const SAVED_AFTER_MS = 400;
+const MAX_FILE_BYTES = 200e6;
 
 /** Python for the visitor: an editor on demand, what came of it, and a prompt. Text and history outlive the page. */
 export class PythonView {
   log = new LogView();
   #python;
-  #store = new Store();
+  #store;
   #console;
   /** @type {Editor | null} */
   #editor = null;
@@ -32,6 +35,7 @@ export class PythonView {
   #editorRoot = h('div');
   #brought = h('div', { class: 'brought', hidden: true });
   #variables = h('div', { hidden: true });
+  #reference = h('div', { hidden: true });
   #open = button('Open the editor', () => this.#openEditor(true));
   #stop = button('Stop', () => this.#attempt(() => this.#halt()));
   /** What needs Python. @type {HTMLButtonElement[]} */
@@ -45,9 +49,11 @@ export class PythonView {
    * @param {HTMLElement} root
    * @param {PythonHost} python
    * @param {URL} base the site's root
+   * @param {Store} store
    */
-  constructor(root, python, base) {
+  constructor(root, python, base, store) {
     this.#python = python;
+    this.#store = store;
     const examples = h('select', { 'aria-label': 'Examples' }, h('option', { value: '' }, 'Examples…'), ...EXAMPLES.map(([name, label]) => h('option', { value: name }, label)));
     examples.addEventListener('change', () => {
       const name = examples.value;
@@ -60,15 +66,25 @@ export class PythonView {
     const variables = button('Variables', () => this.#attempt(() => this.#showVariables()));
     const link = button('Copy a link', () => this.#attempt(() => this.#copyLink()));
     const save = button('Save as a file', () => this.#saveFile());
-    const forget = button('Forget text and history', () => this.#attempt(() => this.#forget()));
+    const files = h('input', { type: 'file', multiple: true, hidden: true, 'aria-label': 'Files for Python' });
+    files.addEventListener('change', () => this.#attempt(() => this.#bringFiles([...(files.files ?? [])])).finally(() => (files.value = '')));
+    const bring = button('Bring files…', () => files.click());
+    const take = button('Take a file', () => this.#attempt(() => this.#takeFile()));
+    const docs = button('Reference', () => this.#attempt(() => this.#showReference()));
+    const forget = button('Forget all that is kept', () => this.#attempt(() => this.#forget()));
     this.#tools = h('div', { class: 'actions', hidden: true }, runAll, runChosen, link, save, forget);
-    this.#needPython = [runAll, runChosen, restart, variables];
-    const actions = h('div', { class: 'actions' }, this.#open, examples, this.#stop, variables, button('Clear', () => this.log.clear()), restart);
+    this.#needPython = [runAll, runChosen, restart, variables, bring, take, docs];
+    const actions = h('div', { class: 'actions' }, this.#open, examples, this.#stop, variables, docs, bring, take, files, button('Clear', () => this.log.clear()), restart);
     this.#console = new ConsoleView(h('div'), python, this.log, (history) => this.#store.write('history', history));
-    root.append(this.#brought, actions, this.#tools, this.#editorRoot, this.#error, this.#said, this.#variables, this.log.root, this.#console.root);
+    root.append(this.#brought, actions, this.#tools, this.#editorRoot, this.#error, this.#said, this.#reference, this.#variables, this.log.root, this.#console.root);
     this.#store.onFailure = (reason) => {
       this.#said.textContent = `This browser keeps nothing of what you write here (${reason}).`;
     };
+    root.addEventListener('dragover', (event) => event.preventDefault());
+    root.addEventListener('drop', (event) => {
+      event.preventDefault();
+      if (!this.#needPython[0].disabled) this.#attempt(() => this.#bringFiles([...(event.dataTransfer?.files ?? [])]));
+    });
     this.ready = false;
     this.#remember();
   }
@@ -195,6 +211,38 @@ export class PythonView {
     this.#variables.hidden = false;
   }
 
+  async #showReference() {
+    if (!this.#reference.hasChildNodes()) this.#reference.append(reference(await this.#python.reference()));
+    this.#reference.hidden = !this.#reference.hidden;
+    if (!this.#reference.hidden) this.#reference.querySelector('input')?.focus();
+  }
+
+  /** Files go into Python's present folder; wheels are installed with `micropip`. @param {File[]} files */
+  async #bringFiles(files) {
+    for (const file of files) {
+      if (file.size > MAX_FILE_BYTES) throw new AppError('TooLarge', `${file.name} has ${Math.ceil(file.size / 1e6)} MB; files up to ${MAX_FILE_BYTES / 1e6} MB are taken`, 'Choose a smaller one.');
+      await this.#python.writeFile(file.name, await file.arrayBuffer());
+      this.log.write(file.name.endsWith('.whl') ? `${file.name} is here; install it: import micropip; await micropip.install("emfs:${file.name}")` : `${file.name} is here: open("${file.name}")`, 'note');
+    }
+  }
+
+  /** Saves what the console's line or the newest file is named. */
+  async #takeFile() {
+    const names = await this.#python.listFiles();
+    if (!names.length) throw new AppError('NoFile', "there is no file in Python's folder", 'Write one, as in open("mine.txt", "w").');
+    const choice = h('select', { 'aria-label': 'File to save' }, ...names.map((name) => h('option', { value: name }, name)));
+    const save = button('Save it', () =>
+      this.#attempt(async () => {
+        const bytes = await this.#python.readFile(choice.value);
+        const href = URL.createObjectURL(new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]));
+        h('a', { href, download: choice.value }).click();
+        setTimeout(() => URL.revokeObjectURL(href), 60_000);
+        this.#said.textContent = `Saved ${choice.value}.`;
+      }),
+    );
+    this.#said.replaceChildren(choice, ' ', save);
+  }
+
   async #copyLink() {
     if (!this.#editor) return;
     const address = new URL(location.href);
@@ -215,8 +263,8 @@ export class PythonView {
     if (this.#editor) this.#editor.text = '';
     clearTimeout(this.#saving);
     this.#console.forget();
-    await Promise.all([this.#store.forget('editor'), this.#store.forget('history')]);
-    this.#said.textContent = 'Text and history are forgotten.';
+    await Promise.all([this.#store.forget('editor'), this.#store.forget('history'), this.#store.forget('report')]);
+    this.#said.textContent = 'Text, history and the last results are forgotten.';
   }
 
   /** @param {() => Promise<unknown>} work */

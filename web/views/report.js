@@ -27,6 +27,8 @@ export class ReportView {
   #compareButtons = [this.#button('', () => this.#toggleComparison()), this.#button('', () => this.#toggleComparison())];
   #backButton = this.#button(`Back to ${OWN}`, () => this.#back());
   #showing = h('p');
+  /** @type {HTMLButtonElement | null} */
+  #lastButton = null;
   #banner;
   #tools;
   #said = h('p', { class: 'note', role: 'status' });
@@ -55,6 +57,12 @@ export class ReportView {
     root.append(this.#tools, this.#said, this.#error, this.#text, this.#comparison);
     this.#acceptDrops(root.closest('section') ?? root);
     this.#refresh();
+  }
+
+  /** Offers what was found here before the page was closed. @param {() => Promise<void>} recall */
+  offerLast(recall) {
+    this.#lastButton = this.#button('Show the last results', recall);
+    this.#tools.firstElementChild?.append(this.#lastButton);
   }
 
   /** Whether the page is starting or a check is running: nothing may be opened then, nor take time from the engines. */
@@ -87,6 +95,7 @@ export class ReportView {
   /** Takes the report of a check that has ended on this page. @param {any} report */
   take(report) {
     this.#own = { report, name: OWN };
+    this.#lastButton?.remove();
     this.#refresh();
   }
 
