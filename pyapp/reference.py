@@ -68,7 +68,7 @@ def _signature(thing: object) -> str:
     shown = [parameter for name, parameter in signature.parameters.items() if not name.startswith("_") and name != "self"]
     text = str(signature.replace(parameters=shown)).replace(" -> None", "").replace("<factory>", "…")
     # A function that is a default has no name worth showing, and an address that changes.
-    text = re.sub(r"<(built-in )?function (<lambda>|[\w.]+)( at 0x[0-9a-f]+)?>", "…", text)
+    text = re.sub(r"<(built-in )?function ([\w.]|<lambda>)+( at 0x[0-9a-f]+)?>", "…", text)
     # Annotations are texts, since they are not evaluated.
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
 

@@ -11,6 +11,7 @@ import { AppError, toWireError } from './wire.js';
 import { BootView } from './views/boot.js';
 import { ComparedView } from './views/compared.js';
 import { byId, h } from './views/dom.js';
+import { drawer } from './views/drawer.js';
 import { PlayView } from './views/play.js';
 import { PythonView } from './views/python.js';
 import { ProgressView } from './views/progress.js';
@@ -125,13 +126,14 @@ async function main() {
   const results = new Results(python, {
     check: (engine) => void ask('check', { ...form.settings, engines: [...new Set([...QUESTION, engine])] }).then(() => byId('faster-title').scrollIntoView()),
     play: (engine) => play.use(engine),
-    write: (engine) => python.recipe(publicPage.report, engine),
+    write: (engine) => python.recipe(results.report, engine),
   });
   const reports = new ReportView(byId('report'), python, results);
   const play = new PlayView(byId('play'), python, site, base);
   /** @type {Question | null} what is being asked and has not shown anything yet */
   let begun = null;
   let restarting = false;
+  drawer(byId('python-section'), byId('python-drawer'));
   const store = new Store();
   const typed = new PythonView(byId('console'), python, base, store);
   const cancel = () => void python.cancel();

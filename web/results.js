@@ -24,6 +24,8 @@ export class Results {
   #tune;
   /** Counts the reports that were begun: what Python says late of an earlier one is dropped. */
   #generation = 0;
+  /** What is shown, where it is whole. @type {any} */
+  report = null;
 
   /** @param {PythonHost} python @param {import('./views/tune.js').RecipeUses} uses what a recipe is good for */
   constructor(python, uses) {
@@ -34,6 +36,7 @@ export class Results {
 
   clear() {
     this.#generation++;
+    this.report = null;
     for (const view of [this.#engines, this.#answers, this.#race, this.#meaning, this.#stages, this.#sweep, this.#tune]) view.clear();
   }
 
@@ -74,6 +77,7 @@ export class Results {
     await this.#race.finish();
     this.#sweep.finish();
     if (!report || generation !== this.#generation) return;
+    this.report = report;
     const sentences = await this.#python.summarize(report);
     if (generation !== this.#generation) return;
     const about = (/** @type {string[]} */ ...topics) => sentences.filter(({ topic }) => topics.includes(topic));

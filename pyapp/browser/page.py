@@ -27,6 +27,7 @@ from pyapp.engine import Engine, EngineError, EngineSpec
 from pyapp.errors import AppError
 from pyapp.export import report_csv
 from pyapp.foreign import read_foreign
+from pyapp.host import DEFAULT_ENGINES
 from pyapp.report import Report, ReportError, Section, merged, parse_report, section_json
 from pyapp.summary import summarize
 from pyapp.tables import report_markdown
@@ -98,7 +99,7 @@ class Page:
         self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
         namespace = self.repl.namespace
         namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
-        namespace |= {"open_engine": self.open_engine, "open_breakout": self.open_breakout}
+        namespace |= {"engines": list(DEFAULT_ENGINES), "open_engine": self.open_engine, "open_breakout": self.open_breakout}
         # A page's own: on CPython there is no board to play on.
         vars(pyapp)["play"] = self.agent.play
         self.repl.settle()

@@ -99,6 +99,30 @@ def test_names_are_completed(page):
     settle(page, "")
 
 
+def test_what_was_typed_is_searched(page):
+    for line in ("alpha = 1", "beta = 2", "alpha = 3"):
+        type_in(page, line, Keys.ENTER)
+        wait_until(lambda: not prompt(page).get_property("value"), "it ran", 5)
+    type_in(page, "alph", Keys.CONTROL + "r")
+    assert prompt(page).get_property("value") == "alpha = 3"
+    type_in(page, Keys.CONTROL + "r")
+    assert prompt(page).get_property("value") == "alpha = 1"
+    type_in(page, Keys.CONTROL + "r")
+    wait_until(lambda: "nothing earlier holds alph" in page.text("#console .words"), "it is said", 5)
+    settle(page, "")
+
+
+def test_it_is_drawn_over_the_page_and_put_back(page):
+    handle = page.driver.find_element(By.ID, "python-drawer")
+    handle.click()
+    drawn = page.driver.execute_script("return getComputedStyle(document.getElementById('python-section')).position")
+    assert drawn == "fixed"
+    assert handle.get_attribute("aria-expanded") == "true"
+    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    assert handle.get_attribute("aria-expanded") == "false"
+    assert page.python("engines[0]") == "'wasm-1'"
+
+
 def test_arrays_are_pictures_and_results_are_tables(page):
     clear(page)
     type_in(page, "states.observation[0, -1]", Keys.ENTER)

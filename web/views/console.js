@@ -46,7 +46,7 @@ export class ConsoleView {
     root.append(
       h('div', { class: 'line' }, h('span', { 'aria-hidden': 'true' }, '>>>'), this.#input, this.#run),
       this.#words,
-      h('p', { class: 'note', id: 'console-help' }, 'Enter runs what is complete, Shift-Enter begins a line, ↑ and ↓ go through what was typed, Tab completes; Escape, then Tab leaves the field.'),
+      h('p', { class: 'note', id: 'console-help' }, 'Enter runs what is complete, Shift-Enter begins a line, ↑ and ↓ go through what was typed, Ctrl-R searches it, Tab completes; Escape, then Tab leaves the field.'),
     );
   }
 
@@ -83,6 +83,9 @@ export class ConsoleView {
     } else if (key === 'Tab' && !shiftKey && !leaving && one && value.slice(0, selectionStart).trim()) {
       event.preventDefault();
       this.#complete(selectionStart);
+    } else if (key === 'r' && event.ctrlKey) {
+      event.preventDefault();
+      this.#search();
     } else if (key === 'ArrowUp' && one && !value.slice(0, selectionStart).includes('\n')) {
       if (this.#go(-1)) event.preventDefault();
     } else if (key === 'ArrowDown' && one && !value.slice(selectionStart).includes('\n')) {
@@ -139,6 +142,20 @@ export class ConsoleView {
     this.#input.setSelectionRange(this.#input.value.length, this.#input.value.length);
     this.#fit();
     return true;
+  }
+
+  /** Goes back to the latest line that holds what was written when the search began; again, to the one before it. */
+  #search() {
+    if (this.#place === this.#history.length) this.#draft = this.#input.value;
+    const found = this.#history.findLastIndex((line, i) => i < this.#place && line.includes(this.#draft));
+    if (found < 0) {
+      this.#words.textContent = `nothing earlier holds ${this.#draft || 'anything'}`;
+      this.#words.hidden = false;
+      return;
+    }
+    this.#place = found;
+    this.#input.value = this.#history[found];
+    this.#fit();
   }
 
   /** @param {number} end the cursor's place */
