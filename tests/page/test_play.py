@@ -307,6 +307,16 @@ def test_a_round_is_over_when_both_games_are(page, game):
     wait_until(lambda: game.state == "playing" and game.console()["frame"] > 30, "the next round", 5)
 
 
+def test_the_agent_comes_back_after_python_was_started_anew(page, game):
+    page.page.run("await pyappPage.restart()")
+    page.page.wait_ready()
+    assert "Python is back" in game.status
+    before = game.console()["frame"]
+    wait_until(lambda: game.console()["frame"] > before + 30, "the visitor plays on", 5)
+    game.press("Start both anew")
+    wait_until(lambda: game.state == "playing" and game.agent_frames > 30, "both play", 20)
+
+
 def test_a_function_from_python_plays_and_its_error_stops_its_board_only(page, game):
     page.python(
         "async def policy(observation, ram, info):\n    return 'FIRE' if ram[101] == 0 else 'NOOP'\nawait pyapp.play(policy)"

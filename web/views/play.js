@@ -113,6 +113,15 @@ export class PlayView {
     if (this.#state === 'playing') this.#say('Python stopped, and the agent with it; your game goes on.');
   }
 
+  /** Python is back, and knows of no game. */
+  regain() {
+    this.enable();
+    if (!this.#hasGame) return;
+    this.#say('Python is back, without the agent; your game goes on.');
+    const lost = { name: 'AgentLost', message: 'the agent was lost when Python was started anew', remedy: 'Start both anew when you like.' };
+    this.#trouble.show(lost, [{ label: 'Start both anew', act: () => this.start() }]);
+  }
+
   get state() {
     return this.#state;
   }
