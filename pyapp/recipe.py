@@ -83,5 +83,5 @@ def template_path(recipe: Recipe) -> str:
 def module_text(recipe: Recipe, template: str) -> str:
     """Write a recipe as a JavaScript module: its data in one line, and the template, which is the same for all."""
     data = json.dumps(asdict(recipe), ensure_ascii=True)
-    # In a page's script element, this would be the end of the script.
-    return f"{PLACE}{data.replace('</', '<\\/')};\n{template}"
+    # In a page's script element, a tag or a comment would begin or end something.
+    return f"{PLACE}{data.replace('<', '\\u003c')};\n{template}"

@@ -96,7 +96,7 @@ def test_p_and_r_work_and_leave_letters_to_texts(game):
     board.send_keys("r")
     wait_until(lambda: game.console()["frame"] < 60, "R restarts", 3)
     paddle = game.paddle
-    for text in ("#play input[inputmode=numeric]", "#console input"):
+    for text in ("#play input[inputmode=numeric]", "#console textarea"):
         field = game.driver.find_element("css selector", text)
         field.clear()
         field.send_keys("a drape", Keys.ARROW_LEFT)

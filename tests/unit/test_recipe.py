@@ -57,9 +57,9 @@ def test_a_module_is_the_recipe_and_the_template():
 
 
 def test_data_cannot_leave_its_place():
-    hostile = "</script><script>\u2028alert(1)"
+    hostile = "<!--<script></script><script>\u2028alert(1)"
     text = module_text(replace(ran(), onnxruntime_web=hostile), "template")
-    assert "</script>" not in text
+    assert "<" not in text
     assert "\u2028" not in text
     data = text.splitlines()[0].removeprefix("const RECIPE = ").removesuffix(";")
     assert json.loads(data)["onnxruntime_web"] == hostile
