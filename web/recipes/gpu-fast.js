@@ -111,9 +111,11 @@ async function open(ort, model, options) {
       first = { shapes, runner: opened };
       return answer;
     } catch (error) {
-      // After a run that failed, onnxruntime-web goes on with that run's inputs, whatever it is given.
-      await plain.release().catch(() => {});
+      // After a run that failed, onnxruntime-web goes on with that run's inputs, whatever it is given. The new session comes
+      // first, for the device goes with the last one.
+      const spoilt = plain;
       plain = await create({});
+      spoilt.release().catch(() => {});
       throw error;
     }
   }

@@ -305,6 +305,7 @@ class GpuRunner {
   #inputsFor(feeds) {
     const key = shapeKey(this.#session.inputNames, feeds);
     const found = this.#shapes.get(key);
+    if (!found) this.#requireTypes(feeds);
     this.#shapes.delete(key);
     const inputs = found ?? this.#makeInputs(feeds);
     this.#shapes.set(key, inputs);
@@ -314,6 +315,14 @@ class GpuRunner {
       this.#shapes.delete(oldest);
     }
     return inputs;
+  }
+
+  /** After a run that onnxruntime-web refuses, it goes on with that run's inputs, so it is not asked. @param {WireTensors} feeds */
+  #requireTypes(feeds) {
+    for (const input of this.#session.inputMetadata) {
+      const { name } = input;
+      if (input.isTensor && input.type !== feeds[name].type) throw new Error(`input '${name}' is ${feeds[name].type}, but the model takes ${input.type}`);
+    }
   }
 
   /** @param {WireTensors} feeds @returns {Promise<Runner | null>} who runs this shape; null: this one */

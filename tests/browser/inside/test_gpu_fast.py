@@ -141,6 +141,18 @@ async def test_wrong_inputs_are_errors_and_the_engine_goes_on(opened, states):
         np.testing.assert_array_equal((await engine.run(right))["q_values"], expected)
 
 
+async def test_after_an_input_of_another_type_the_right_ones_are_answered(opened, states):
+    three = states.observation[:3]
+    async with opened("webgpu-fast") as engine, opened("wasm-1") as wasm:
+        expected = (await wasm.run({"observation": three.astype(np.float32)}))["q_values"]
+        for bytes_ in (three[:1], three):
+            refused = await error_of(engine.run({"observation": bytes_}))
+            assert "uint8, but the model takes float32" in refused.message, refused.message
+        found = (await engine.run({"observation": three.astype(np.float32)}))["q_values"]
+        assert np.abs(found - expected).max() < 1e-4, (found, expected)
+        assert (await engine.run(states.inputs(0)))["q_values"].shape == (1, 4)
+
+
 async def test_bytes_that_are_no_model_are_an_error(open_engine):
     await error_of(open_engine("webgpu-fast", b"this is not ONNX" * 100))
 
