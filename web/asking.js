@@ -57,9 +57,11 @@ export class Asking {
 
   /** Python is gone. Whatever was asked fails, and nothing can be asked before it is up again. */
   down() {
-    this.#occupy(true);
+    const { reports, places, onState } = this.#parts;
     this.#up = false;
-    this.#parts.onState('booting');
+    reports.busy = true;
+    for (const place of Object.values(places)) place.ready = false;
+    onState('booting');
   }
 
   /** @param {Question} question @param {object} wanted its settings */

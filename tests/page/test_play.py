@@ -313,7 +313,7 @@ def test_the_agent_comes_back_after_python_was_started_anew(page, game):
     assert "Python is back" in game.status
     before = game.console()["frame"]
     wait_until(lambda: game.console()["frame"] > before + 30, "the visitor plays on", 5)
-    game.press("Start both anew")
+    game.press("Begin both anew")
     wait_until(lambda: game.state == "playing" and game.agent_frames > 30, "both play", 20)
 
 

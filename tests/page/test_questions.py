@@ -61,7 +61,7 @@ def test_tune_finds_a_recipe_that_can_be_used_at_once(page):
     """)
     assert names == [f"recipe-{best}.mjs", f"recipe-{best}.json"]
     assert texts[0].startswith("const RECIPE = {")
-    assert "export async function openModel" in texts[0]
+    assert "export function openModel" in texts[0]
     assert json.loads(texts[1])["engine"] == best
     page.driver.find_element(By.XPATH, "//article[contains(@class, 'recipe')]//button[.='Play on it']").click()
     assert page.driver.execute_script("return document.querySelector('#play select').value") == best
@@ -132,7 +132,7 @@ def test_the_command_line_asks_the_same(dist, tmp_path, question, arguments, sai
     report = json.loads(written.read_text())
     assert report["stages" if question == "explain" else question]
     if more:
-        assert "export async function openModel" in module.read_text()
+        assert "export function openModel" in module.read_text()
 
 
 def test_the_command_line_says_what_did_not_run(dist):

@@ -118,8 +118,8 @@ export class PlayView {
     this.enable();
     if (!this.#hasGame) return;
     this.#say('Python is back, without the agent; your game goes on.');
-    const lost = { name: 'AgentLost', message: 'the agent was lost when Python was started anew', remedy: 'Start both anew when you like.' };
-    this.#trouble.show(lost, [{ label: 'Start both anew', act: () => this.start() }]);
+    const lost = { name: 'AgentLost', message: 'the agent was lost when Python was started anew', remedy: 'Begin both anew when you like.' };
+    this.#trouble.show(lost, [{ label: 'Begin both anew', act: () => this.start() }]);
   }
 
   get state() {
@@ -128,13 +128,14 @@ export class PlayView {
 
   /** A check runs on the same processor: neither may disturb the other's times. @param {boolean} busy */
   checks(busy) {
+    const ended = this.#busy && !busy;
     this.#busy = busy;
     this.#controls.root.disabled = busy;
     this.#start.disabled = busy;
     this.#engine.root.disabled = busy;
     this.#input.ready = !busy && this.#hasGame;
     if (busy && this.#state === 'playing') this.#attempt(() => this.pause(CHECK_RUNS));
-    else if (!busy && this.#state === 'paused') this.#say('The check has ended. Both games wait.');
+    else if (ended && this.#state === 'paused') this.#say('The check has ended. Both games wait.');
   }
 
   /** Lets the agent play on an engine, now or from the start on. @param {string} name */
