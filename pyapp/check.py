@@ -150,8 +150,7 @@ class Check:
         for suite in self.suites:
             for name, engine in list(self._opened.items()):
                 stage = f"{suite.name} on {name}"
-                adapter = engine.facts.adapter
-                asked = suite.first(SOFTWARE_STRESS_CASES) if adapter and adapter.software else suite
+                asked = suite.first(SOFTWARE_STRESS_CASES) if engine.facts.software else suite
                 try:
                     result = await parity(engine, asked, on_case=partial(self.listener.progress, stage))
                 except EngineError as error:

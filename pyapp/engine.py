@@ -131,6 +131,11 @@ class EngineFacts:
     fallbacks: list[str] = field(default_factory=list)
 
     @property
+    def software(self) -> bool:
+        """Whether the CPU imitates the GPU: then the engine's answers count, and its time is never compared."""
+        return self.adapter is not None and self.adapter.software
+
+    @property
     def fallback_nodes(self) -> int:
         """Nodes that ran on the CPU although a GPU was asked for."""
         if self.provider != "webgpu":

@@ -12,7 +12,6 @@ from pyapp.engine import Engine, EngineError, EngineSpec, OpenEngine
 from pyapp.host import Hidden, Host
 from pyapp.parity import Parity, parity
 from pyapp.race import Lane, RaceSettings, lane_faults, race
-from pyapp.stages import is_software
 from pyapp.stats import ratio_interval
 
 RUNS, WARMUP = 30, 5
@@ -50,7 +49,7 @@ async def compare_variant(
         for wanted in (name, variant_of(name)):
             engines.append(await open_engine(EngineSpec.parse(wanted), model))
         base, variant = engines
-        software = is_software(variant)
+        software = variant.facts.software
         answers = await parity(variant, hardest(suite, SOFTWARE_CASES) if software else suite)
         if software:
             return _stated(name, answers, "the GPU is a software adapter: its time is never compared")

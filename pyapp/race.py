@@ -192,7 +192,7 @@ def lane_faults(lane: Lane, *, hidden: bool) -> list[str]:
             f"the clock steps by {facts.clock_step_ms:.3g} ms, too coarse for these runs; "
             "serve the page cross-origin isolated (COOP and COEP)"
         )
-    if facts.adapter and facts.adapter.software:
+    if facts.software:
         faults.append("the GPU is a software adapter: its time says nothing about GPUs")
     if lane.bad:
         faults.append(f"{lane.bad} runs gave scores that were non-finite or all zero")

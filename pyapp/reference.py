@@ -59,10 +59,10 @@ def _described(name: str, thing: object) -> Iterator[Entry]:
 
 
 def _signature(thing: object) -> str:
-    if inspect.isclass(thing) and issubclass(thing, BaseException):
+    if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, BaseException)):
         return ""
     try:
-        signature = inspect.signature(thing)  # type: ignore[arg-type]
+        signature = inspect.signature(thing)
     except (TypeError, ValueError):
         return ""
     shown = [parameter for name, parameter in signature.parameters.items() if not name.startswith("_") and name != "self"]

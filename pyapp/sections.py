@@ -100,7 +100,7 @@ def engine_entry(
     `sweep` is the measurement behind its thread count, `missing` says why there are no nodes.
     """
     warnings = [missing] if missing else []
-    if facts.adapter and facts.adapter.software:
+    if facts.software:
         warnings.append("the GPU is a software adapter: the answers count, the time does not; use a machine with a GPU")
     if facts.threads != engine.spec.threads:
         warnings.append(f"asked for {engine.spec.threads} threads, got {facts.threads}; is the page cross-origin isolated?")

@@ -104,7 +104,7 @@ class Explain:
         try:
             self._introduce(await introduced(engine, inputs, thread_sweep))
             self._steps_ms.append(engine.facts.clock_step_ms)
-            runs = min(self.settings.runs, SOFTWARE_RUNS) if is_software(engine) else self.settings.runs
+            runs = min(self.settings.runs, SOFTWARE_RUNS) if engine.facts.software else self.settings.runs
             await engine.time(inputs, min(WARMUP, runs))
             # The totals come before and after the stages, so that a machine that drifts drifts for both.
             before = await engine.time(inputs, (runs + 1) // 2)
@@ -120,11 +120,6 @@ class Explain:
     def _introduce(self, entry: r.EngineEntry) -> None:
         self._engines[entry.name] = entry
         self.listener.section("engines", entry)
-
-
-def is_software(engine: Engine) -> bool:
-    """Tell whether an engine runs on a software adapter."""
-    return engine.facts.adapter is not None and engine.facts.adapter.software
 
 
 def stages_entry(engine: Engine, found: StageTimes, total_ms: NDArray[np.float64], *, hidden: bool) -> r.StagesEntry:
@@ -153,7 +148,7 @@ def stages_entry(engine: Engine, found: StageTimes, total_ms: NDArray[np.float64
             f"the stages add up to {sum_ms:.3g} ms, but a run takes {total:.3g} ms: "
             "some overlap, or the machine was busy; ask again on a quiet one"
         )
-    if is_software(engine):
+    if engine.facts.software:
         warnings.append("the GPU is a software adapter: its time says nothing about GPUs")
     if hidden:
         warnings.append("the tab was hidden meanwhile, so the browser may have slowed it down; keep it in front")

@@ -162,8 +162,7 @@ class _Contender:
 
     @property
     def software(self) -> bool:
-        adapter = self.engine.facts.adapter
-        return adapter is not None and adapter.software
+        return self.engine.facts.software
 
 
 @dataclass

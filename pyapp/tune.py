@@ -20,7 +20,6 @@ from pyapp.opening import introduced
 from pyapp.parity import Parity, parity
 from pyapp.race import Lane, RaceSettings, lane_faults, race
 from pyapp.sections import environment_entry, failed_entry
-from pyapp.stages import is_software
 from pyapp.stats import percentile_interval, ratio_interval
 
 RACED, DROPPED, WRONG, FAILED = r.TUNE_STATUSES
@@ -264,19 +263,19 @@ class Tune:
         self._show()
 
     async def _judge(self, candidate: _Candidate, engine: Engine) -> None:
-        candidate.entry = await introduced(engine, self._inputs(1), nodes=not is_software(engine))
+        candidate.entry = await introduced(engine, self._inputs(1), nodes=not engine.facts.software)
         self.listener.section("engines", candidate.entry)
         self._steps_ms.append(engine.facts.clock_step_ms)
         judged = []
         for suite in self.suites:
-            judged.append(await parity(engine, hardest(suite, SOFTWARE_CASES) if is_software(engine) else suite))
+            judged.append(await parity(engine, hardest(suite, SOFTWARE_CASES) if engine.facts.software else suite))
             if wrong := why_wrong(judged[-1], candidate.spec.precision):
                 candidate.leave(WRONG, f"{suite.name}: {wrong}")
                 break
         candidate.judged = judged
         if candidate.status:
             return
-        if is_software(engine):
+        if engine.facts.software:
             candidate.leave(DROPPED, "the GPU is a software adapter: its time is never compared")
         elif engine.facts.runner.endswith("stock") and candidate.spec.runner != "stock":
             candidate.leave(FAILED, f"it fell back to stock: {'; '.join(engine.facts.fallbacks)}")

@@ -8,15 +8,7 @@ import { toWireError } from './wire.js';
 /** @typedef {import('./python-host.js').Question} Question */
 /** @typedef {import('./public-page.js').State} State */
 
-/**
- * Where a question is asked.
- * @typedef {object} Place
- * @property {boolean} ready whether anything can be asked now
- * @property {() => void} start
- * @property {() => void} stop
- * @property {(progress: {stage: string, done: number, total: number}) => void} show
- * @property {(thrown: unknown) => void} fail
- */
+/** @typedef {import('./views/place.js').Place} Place */
 
 /**
  * @typedef {object} Parts

@@ -9,13 +9,13 @@ import { readSettings } from './settings.js';
 import { Store } from './store.js';
 import { AppError, toWireError } from './wire.js';
 import { BootView } from './views/boot.js';
-import { CheckPlace } from './views/check-place.js';
 import { ComparedView } from './views/compared.js';
 import { byId, h } from './views/dom.js';
 import { drawer } from './views/drawer.js';
 import { PlayView } from './views/play.js';
 import { PythonView } from './views/python.js';
-import { QuestionView } from './views/question.js';
+import { Place } from './views/place.js';
+import { question } from './views/question.js';
 import { ReportView } from './views/report.js';
 import { SettingsView } from './views/settings.js';
 
@@ -25,7 +25,13 @@ const QUESTION = ['wasm-1', 'webgpu-stock'];
 /** Messages with output that are kept for programs. */
 const KEPT_OUTPUT = 10_000;
 
-const check = new CheckPlace();
+/** The check's controls are in the page from the start. */
+const check = new Place({
+  ask: /** @type {HTMLButtonElement} */ (byId('run')),
+  cancel: /** @type {HTMLButtonElement} */ (byId('cancel')),
+  progress: byId('progress'),
+  error: byId('error'),
+});
 
 /** @param {import('./public-page.js').State} state */
 function setState(state) {
@@ -57,9 +63,9 @@ async function main() {
   const allowsPrecision = h('input', { type: 'checkbox', id: 'tune-precision' });
   const places = {
     check,
-    explain: new QuestionView(byId('explain'), 'Explain', () => asking.ask('explain', { engines: form.settings.engines }), cancel),
-    sweep: new QuestionView(byId('sweep-ask'), 'Sweep', () => asking.ask('sweep', { engines: form.settings.engines, seed: form.settings.seed }), cancel),
-    tune: new QuestionView(byId('tune-ask'), 'Tune', () => asking.ask('tune', { precision: allowsPrecision.checked, seed: form.settings.seed }), cancel),
+    explain: question(byId('explain'), 'Explain', () => asking.ask('explain', { engines: form.settings.engines }), cancel),
+    sweep: question(byId('sweep-ask'), 'Sweep', () => asking.ask('sweep', { engines: form.settings.engines, seed: form.settings.seed }), cancel),
+    tune: question(byId('tune-ask'), 'Tune', () => asking.ask('tune', { precision: allowsPrecision.checked, seed: form.settings.seed }), cancel),
   };
   byId('tune-ask').prepend(h('label', { class: 'controls' }, allowsPrecision, 'Variants in fewer bits may win too'));
   const asking = new Asking({
@@ -70,9 +76,9 @@ async function main() {
     store,
     places,
     onState: setState,
-    onEnd: (question, error) => {
+    onEnd: (asked, error) => {
       // A search that was cancelled goes on from where it was.
-      if (question === 'tune') places.tune.label = error?.name === 'Cancelled' ? 'Resume' : 'Tune';
+      if (asked === 'tune') places.tune.label = error?.name === 'Cancelled' ? 'Resume' : 'Tune';
     },
   });
 

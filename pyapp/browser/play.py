@@ -236,8 +236,7 @@ class AgentSide:
 
     @property
     def _software(self) -> bool:
-        adapter = self._engine.facts.adapter if self._engine else None
-        return bool(adapter and adapter.software)
+        return self._engine is not None and self._engine.facts.software
 
     async def play(self, policy: object) -> None:
         """Let a policy play on from the same state.

@@ -5,6 +5,7 @@ import { button, h, table } from './dom.js';
 import { Editor } from './editor.js';
 import { LogView } from './log.js';
 import { reference } from './reference.js';
+import { save } from './report-file.js';
 
 /** @typedef {import('../python-host.js').PythonHost} PythonHost */
 /** @typedef {import('../store.js').Store} Store */
@@ -65,14 +66,14 @@ export class PythonView {
     const restart = button('Restart Python', () => this.#attempt(() => this.#python.restart()));
     const variables = button('Variables', () => this.#attempt(() => this.#showVariables()));
     const link = button('Copy a link', () => this.#attempt(() => this.#copyLink()));
-    const save = button('Save as a file', () => this.#saveFile());
+    const saves = button('Save as a file', () => this.#saveFile());
     const files = h('input', { type: 'file', multiple: true, hidden: true, 'aria-label': 'Files for Python' });
     files.addEventListener('change', () => this.#attempt(() => this.#bringFiles([...(files.files ?? [])])).finally(() => (files.value = '')));
     const bring = button('Bring files…', () => files.click());
     const take = button('Take a file', () => this.#attempt(() => this.#takeFile()));
     const docs = button('Reference', () => this.#attempt(() => this.#showReference()));
     const forget = button('Forget all that is kept', () => this.#attempt(() => this.#forget()));
-    this.#tools = h('div', { class: 'actions', hidden: true }, runAll, runChosen, link, save, forget);
+    this.#tools = h('div', { class: 'actions', hidden: true }, runAll, runChosen, link, saves, forget);
     this.#needPython = [runAll, runChosen, restart, variables, bring, take, docs];
     const actions = h('div', { class: 'actions' }, this.#open, examples, this.#stop, variables, docs, bring, take, files, button('Clear', () => this.log.clear()), restart);
     this.#console = new ConsoleView(h('div'), python, this.log, (history) => this.#store.write('history', history));
@@ -226,21 +227,19 @@ export class PythonView {
     }
   }
 
-  /** Saves what the console's line or the newest file is named. */
+  /** Offers the files of Python's folder, the newest first. */
   async #takeFile() {
     const names = await this.#python.listFiles();
     if (!names.length) throw new AppError('NoFile', "there is no file in Python's folder", 'Write one, as in open("mine.txt", "w").');
     const choice = h('select', { 'aria-label': 'File to save' }, ...names.map((name) => h('option', { value: name }, name)));
-    const save = button('Save it', () =>
+    const saves = button('Save it', () =>
       this.#attempt(async () => {
         const bytes = await this.#python.readFile(choice.value);
-        const href = URL.createObjectURL(new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]));
-        h('a', { href, download: choice.value }).click();
-        setTimeout(() => URL.revokeObjectURL(href), 60_000);
+        save(choice.value, 'application/octet-stream', /** @type {Uint8Array<ArrayBuffer>} */ (bytes));
         this.#said.textContent = `Saved ${choice.value}.`;
       }),
     );
-    this.#said.replaceChildren(choice, ' ', save);
+    this.#said.replaceChildren(choice, ' ', saves);
   }
 
   async #copyLink() {
@@ -253,9 +252,7 @@ export class PythonView {
 
   #saveFile() {
     if (!this.#editor) return;
-    const href = URL.createObjectURL(new Blob([this.#editor.text], { type: 'text/x-python' }));
-    h('a', { href, download: 'page.py' }).click();
-    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+    save('page.py', 'text/x-python', this.#editor.text);
   }
 
   async #forget() {

@@ -25,13 +25,13 @@ export function fileName(report, extension) {
 }
 
 /**
- * Has the browser save a text.
+ * Has the browser save a text, or bytes.
  * @param {string} name
  * @param {string} type its MIME type
- * @param {string} text
+ * @param {BlobPart} content
  */
-export function save(name, type, text) {
-  const href = URL.createObjectURL(new Blob([text], { type }));
+export function save(name, type, content) {
+  const href = URL.createObjectURL(new Blob([content], { type }));
   h('a', { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), KEPT_MS);
 }
