@@ -2,7 +2,8 @@
 
 In each of several fresh browsers, one interleaved race of webgpu-stock, webgpu-fast, the ways that webgpu-fast falls back to
 (without graph capture; without nudging), wasm-1 and the best thread count of WASM. With `--ideas` also what has been thought of
-beyond that: uploads through mapped buffers, two staging buffers that take turns, pixels as bytes that the graph casts.
+beyond that: uploads through mapped buffers, two staging buffers that take turns, pixels as bytes that the graph casts, and
+convolutions with their Relu as one node. `--only` races fewer engines, since many open at once make all of them slower.
 
 On a software adapter the answers are checked and the times say nothing; the ratio in the last line is then that of the largest
 error of a score to what is accepted.
@@ -16,7 +17,7 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,12 +44,13 @@ LADDER = (
     ("webgpu-fast-nocapture", "fast-nocapture", "model"),
     ("webgpu-fast-plain", "fast-plain", "model"),
 )
-"""Name, runner, and whether the model takes floats as it is or bytes."""
+"""Name, runner, and which form of the model: as it is, with bytes as its input, or with fused nodes."""
 
 IDEAS = (
     ("webgpu-fast-mapped-upload", "fast-mapped-upload", "model"),
     ("webgpu-fast-two-stagings", "fast-two-stagings", "model"),
     ("webgpu-fast-bytes", "fast", "bytes"),
+    ("webgpu-fast-fused", "fast", "fused"),
 )
 BEST_WAY = "fast: capture + nudge"
 
@@ -71,14 +73,14 @@ def page(options: BrowserOptions) -> Iterator[PageDriver]:
         yield driver
 
 
-def measure(options: BrowserOptions, browsers: int, runs: int, warmup: int, *, ideas: bool) -> list[dict[str, Any]]:
+def measure(options: BrowserOptions, browsers: int, runs: int, warmup: int, *, names: Sequence[str]) -> list[dict[str, Any]]:
     """Race all engines in fresh browsers; returns what each browser found."""
     found: list[dict[str, Any]] = []
     for seed in range(browsers):
         with page(options) as driver:
             # The first browser looks for the best thread count, for all of them.
             threads = found[0]["threads"] if found else 0
-            wanted = [*LADDER, *(IDEAS if ideas else ())]
+            wanted = [one for one in (*LADDER, *IDEAS) if one[0] in names]
             found.append(run_inside(driver, "gpu", wanted=wanted, threads=threads, runs=runs, warmup=warmup, seed=seed))
         print(f"browser {seed + 1} of {browsers}", file=sys.stderr)
         if found[0]["adapter"]["software"]:
@@ -168,6 +170,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=200, help="measured runs of each engine in one browser")
     parser.add_argument("--warmup", type=int, default=10, help="warm-up runs of each engine")
     parser.add_argument("--ideas", action="store_true", help="race the ideas beyond the fast runner too")
+    parser.add_argument(
+        "--only", type=lambda text: text.split(","), metavar="A,B", help="race only these beside wasm-1, stock and fast"
+    )
     parser.add_argument("--gpu", choices=("auto", "software"), default="auto", help="auto: the machine's, where there is one")
     parser.add_argument("--browser", default="", help="path of Chromium")
     parser.add_argument("--driver", default="", help="path of chromedriver")
@@ -177,8 +182,15 @@ def main() -> int:
     options = BrowserOptions(
         gpu=arguments.gpu, arguments=arguments.browser_arg, browser=arguments.browser, driver=arguments.driver
     )
+    known = [name for name, _, _ in (*LADDER, *IDEAS)]
+    if unknown := sorted(set(arguments.only or ()) - set(known)):
+        parser.error(f"--only names {', '.join(unknown)}; give some of {', '.join(known)}")
+    if arguments.only:
+        names = ["wasm-1", STOCK, FAST, *arguments.only]
+    else:
+        names = known if arguments.ideas else [name for name, _, _ in LADDER]
     before = load()
-    found = measure(options, arguments.browsers, arguments.runs, arguments.warmup, ideas=arguments.ideas)
+    found = measure(options, arguments.browsers, arguments.runs, arguments.warmup, names=names)
     print_table(found)
     loads = [f"{before} before", f"{load()} after"]
     print(", ".join(loads))

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from pyapp.engine import EngineError, EngineSpec
+from pyapp.onnxfile import parse_model
 from pyapp.race import RaceSettings, race
 from pyapp.threads import best_threads
 
@@ -57,6 +58,22 @@ def with_byte_input(model):
 
 
 GRAPH, NODE, INPUT = 7, 1, 11
+
+
+def with_fused_convolutions(content):
+    """Return the model with every Conv and its Relu as one node, `FusedConv` of onnxruntime's own operators."""
+    model = parse_model(content)
+    relus = {node.input[0]: node for node in model.graph.node if node.op_type == "Relu"}
+    for node in [node for node in model.graph.node if node.op_type == "Conv" and node.output[0] in relus]:
+        relu = relus[node.output[0]]
+        node.op_type, node.domain, node.output[0] = "FusedConv", "com.microsoft", relu.output[0]
+        node.attribute.add(name="activation", type=3, s=b"Relu")  # 3: a string
+        model.graph.node.remove(relu)
+    model.opset_import.add(domain="com.microsoft", version=1)
+    return model.SerializeToString()
+
+
+MODELS = {"model": bytes, "bytes": with_byte_input, "fused": with_fused_convolutions}
 
 
 def byte_input(value_info):
@@ -153,7 +170,7 @@ async def open_all(wanted, threads):
             spec = EngineSpec.parse(name)
         else:
             spec = replace(EngineSpec.parse("webgpu-stock"), name=name, runner=runner)
-        engine = await page.open_engines(spec, with_byte_input(model) if kind == "bytes" else model)  # noqa: F821 - the console's
+        engine = await page.open_engines(spec, MODELS[kind](model))  # noqa: F821 - the console's
         engines.append(ByteEngine(engine) if kind == "bytes" else engine)
     return engines
 
