@@ -9,7 +9,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # bench/inside is typed by nobody: its names come from the page's console.
 BENCH := $(filter-out bench/common.py,$(sort $(wildcard bench/*.py)))
-CODE := pyapp buildtools build_wheel.py fixtures/make.py training/evaluate.py training/export_onnx.py bench/common.py $(BENCH)
+CODE := pyapp buildtools build_wheel.py fixtures/make.py fixtures/make_games.py training/evaluate.py training/export_onnx.py bench/common.py $(BENCH)
 UV ?= uv
 
 # python3 first: pyenv reads .python-version. A pyenv without 3.12 has a python3 that fails, hence the call.
@@ -102,6 +102,7 @@ bench: .venv/.test-stamp chromium ## Every benchmark, one after the other, and t
 .PHONY: fixtures
 fixtures: .venv/.test-stamp ## Make the states and Python's answers again, from the committed model
 	$(BIN)/python fixtures/make.py
+	$(BIN)/python fixtures/make_games.py
 
 COMPILE = $(UV) pip compile pyproject.toml --quiet --python-version 3.12 --generate-hashes --no-header --no-emit-index-url
 

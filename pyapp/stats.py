@@ -141,6 +141,22 @@ class Interval:
     high: float
 
 
+def mean_interval(values: ArrayLike, *, seed: int = 0) -> Interval:
+    """Return the 95 % bootstrap interval of the mean of independent values, such as the scores of games.
+
+    Raises
+    ------
+    ValueError
+        There are none.
+    """
+    array = np.asarray(values, np.float64)
+    if not array.size:
+        raise ValueError("there are no values to take the mean of; give at least one")
+    means = np.random.default_rng(seed).choice(array, (BOOTSTRAP_RESAMPLES, array.size)).mean(1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Interval(float(array.mean()), float(low), float(high))
+
+
 def percentile_interval(rounds: list[NDArray[np.float64]], percentile: float, *, seed: int) -> Interval:
     """Percentile of all samples, with a 95 % bootstrap interval over rounds; see `ratio_interval`."""
     picks = np.random.default_rng(seed).integers(0, len(rounds), size=(BOOTSTRAP_RESAMPLES, len(rounds)))

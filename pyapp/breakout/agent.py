@@ -91,6 +91,17 @@ class Agent:
         )
         infer_ms = (time.perf_counter() - start) * 1000
         q_values = outputs["q_values"][0]
+        action = self.choose(q_values)
+        return Decision(action, q_values, infer_ms, compute_ms)
+
+    def choose(self, q_values: NDArray[np.float32]) -> int:
+        """Return the action that these scores, float32 [4], come to; draws once where there is an epsilon.
+
+        Raises
+        ------
+        EngineError
+            ``BadScores``: not finite, or all zero.
+        """
         if not np.isfinite(q_values).all() or not q_values.any():
             what = f"engine {self.engine.spec.name} gave the scores {q_values.tolist()}, which are no answer"
             raise EngineError("BadScores", what, "Choose another engine; a lost GPU device gives zeros.")
@@ -98,7 +109,7 @@ class Agent:
         if self._epsilon:
             chance, choice = self._random.random(2)
             action = int(choice * len(ACTIONS)) if chance < self._epsilon else action
-        return Decision(action, q_values, infer_ms, compute_ms)
+        return action
 
 
 class FunctionPolicy:

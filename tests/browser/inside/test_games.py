@@ -1,0 +1,62 @@
+"""The same game everywhere: the reference's games on onnxruntime-web and ALE in wasm."""
+
+import numpy as np
+from pyodide.http import pyfetch
+
+from pyapp.breakout.games import ReferenceGames
+from pyapp.breakout.tournament import Tournament, TournamentSettings
+from pyapp.onnxfile import array_of, make_tensor, parse_model
+
+GAMES = 10
+"""Of 30, the shortest ones, 18,000 decisions, which is a minute: more would take longer than a test may."""
+
+
+async def tournament_of(open_breakout, engine, **more):
+    """Return a tournament of the reference's shortest games, and those games."""
+    reference = ReferenceGames.from_json(await (await pyfetch("fixtures/games.json")).bytes())
+    games = sorted(reference.games, key=lambda game: game.decisions)[:GAMES]
+
+    async def open_environment():
+        return await open_breakout(max_frames=reference.max_frames)
+
+    settings = TournamentSettings(starts=tuple(game.start for game in games), epsilon=0)
+    return Tournament([engine], open_environment, settings, reference=reference.games, **more), games
+
+
+async def test_wasm_plays_the_reference_games(opened, open_breakout):
+    async with opened("wasm-1") as engine:
+        tournament, games = await tournament_of(open_breakout, engine)
+        finished = await tournament.play()
+    assert not tournament.failures, tournament.failures
+    assert [one.departure for one in finished] == [None] * GAMES, finished
+    assert [one.game for one in finished] == games
+
+
+def with_an_error(content):
+    """Return the model with 1e-3 more in one weight of its first layer."""
+    edited = parse_model(content)
+    [tensor] = [one for one in edited.graph.initializer if one.name == "c1.weight"]
+    weights = array_of(tensor).copy()
+    weights.flat[0] += 1e-3
+    tensor.CopyFrom(make_tensor(tensor.name, weights.astype(np.float32)))
+    return edited.SerializeToString()
+
+
+def end_at_the_first(tournament):
+    """There is no need to play on once a game has departed."""
+    if tournament.finished[-1].departure:
+        tournament.cancel()
+
+
+async def test_a_planted_error_is_found_where_it_first_shows(opened, open_breakout, model):
+    async with opened("wasm-1") as referee, opened("wasm-2", with_an_error(model)) as planted:
+        tournament, games = await tournament_of(open_breakout, planted, referee=referee, on_change=end_at_the_first)
+        finished = await tournament.play()
+        departed = finished[-1]
+        found, expected = departed.departure, games[len(finished) - 1]
+        assert found is not None, "no game departed"
+        assert departed.game.actions[: found.decision] == expected.actions[: found.decision]
+        inputs = {"observation": found.observation[np.newaxis].astype(np.float32)}
+        assert int((await referee.run(inputs))["q_values"][0].argmax()) == found.expected
+        assert int((await planted.run(inputs))["q_values"][0].argmax()) == found.action
+        assert 0 < found.margin <= 2 * found.error, (found.margin, found.error)

@@ -1,0 +1,269 @@
+import asyncio
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes import FakeEngine
+
+from pyapp.breakout.games import Departure, Game, ReferenceGames, Start
+from pyapp.breakout.tournament import Tournament, TournamentSettings, engine_games, standing
+from pyapp.engine import EngineError, EngineSpec
+from pyapp.errors import AppError
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+STARTS = tuple(Start(seed=seed, opening=2) for seed in range(4))
+
+
+class FakeBreakout:
+    """A game of 7 + seed decisions; what is seen hangs on every action so far, and an action is worth its number."""
+
+    open_now = 0
+
+    @classmethod
+    async def opened(cls, cap=100):
+        return cls(cap)
+
+    def __init__(self, cap):
+        FakeBreakout.open_now += 1
+        self.cap = cap
+
+    def reset(self, seed):
+        self.random, self.left, self.steps = np.random.default_rng(seed), 7 + seed, 0
+        self._look(0)
+
+    def _look(self, action):
+        self.observation = np.zeros((4, 84, 84), np.uint8)
+        self.observation[:, 0, 0] = self.random.integers(1, 200, size=4) + action
+
+    def step(self, action):
+        self.left -= 1
+        self.steps += 1
+        self._look(action)
+        over = self.left == 0
+        return self.observation, float(action), over, not over and self.steps >= self.cap, {}
+
+    def close(self):
+        FakeBreakout.open_now -= 1
+
+
+@pytest.fixture(autouse=True)
+def all_closed():
+    FakeBreakout.open_now = 0
+    yield
+    assert FakeBreakout.open_now == 0
+
+
+def engine(name="wasm-1", **told):
+    return FakeEngine(EngineSpec.parse(name), **told)
+
+
+def settings(**told):
+    return TournamentSettings(**{"starts": STARTS, "epsilon": 0.3} | told)
+
+
+def played(*engines, environment=FakeBreakout.opened, told=None, **more):
+    tournament = Tournament(engines, environment, told or settings(), **more)
+    return tournament, asyncio.run(tournament.play())
+
+
+def games_of(finished, name="wasm-1"):
+    return [one.game for one in finished if one.engine == name]
+
+
+def test_every_engine_plays_the_same_games_with_the_same_random_numbers():
+    tournament, finished = played(engine("wasm-1"), engine("webgpu-stock"))
+    assert tournament.total == len(finished) == 8
+    assert games_of(finished) == games_of(finished, "webgpu-stock")
+    assert [game.decisions for game in games_of(finished)] == [7, 8, 9, 10]
+    greedy = games_of(played(engine(), told=settings(epsilon=0))[1])
+    assert [game.actions[:2] for game in greedy] == ["".join(map(str, start.actions())) for start in STARTS]
+    assert greedy != games_of(finished), "epsilon changes games"
+    for game in greedy:
+        assert game.score == sum(map(int, game.actions))
+
+
+@pytest.mark.parametrize("lanes", [2, 3, 9])
+def test_games_side_by_side_are_the_same_games(lanes):
+    one, many = engine(), engine()
+    assert games_of(played(one)[1]) == games_of(played(many, told=settings(lanes=lanes))[1])
+    assert many.asked < one.asked
+
+
+@pytest.mark.parametrize("after", range(1, 8))
+def test_a_tournament_that_is_taken_up_again_ends_as_one_without_interruption(after):
+    engines = [engine("wasm-1"), engine("webgpu-stock")]
+    whole = [(one.engine, one.game) for one in played(*engines)[1]]
+    _, kept = played(*engines, on_change=lambda one: one.cancel() if len(one.finished) == after else None)
+    assert len(kept) == after
+    asked = []
+    _, finished = played(*engines, finished=kept, on_change=lambda one: asked.append(len(one.finished)))
+    assert [(one.engine, one.game) for one in finished] == whole
+    assert asked == list(range(after + 1, 9)), "no game twice"
+
+
+def test_cancel_while_paused_ends_it_and_keeps_what_is_finished():
+    async def main():
+        tournament = Tournament([engine()], FakeBreakout.opened, settings(), on_change=lambda one: one.pause())
+        task = asyncio.ensure_future(tournament.play())
+        while not tournament.finished:
+            await asyncio.sleep(0)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert len(tournament.finished) == 1, "paused"
+        tournament.resume()
+        while len(tournament.finished) < 2:
+            await asyncio.sleep(0)
+        tournament.cancel()
+        assert len(await asyncio.wait_for(task, 5)) == 2
+
+    asyncio.run(main())
+
+
+def test_an_engine_that_gives_no_answer_is_named_and_the_others_play_on():
+    dead = engine("webgpu-fast", scores=lambda observation: np.zeros((len(observation), 4), np.float32))
+    tournament, finished = played(dead, engine())
+    assert isinstance(tournament.failures["webgpu-fast"], EngineError)
+    assert "webgpu-fast" in tournament.failures["webgpu-fast"].message
+    assert [one.engine for one in finished] == ["wasm-1"] * 4
+
+
+def test_an_engine_with_an_error_departs_at_its_first_other_decision_and_the_error_tells_why():
+    reference = games_of(played(engine(), told=settings(epsilon=0))[1])
+    right = played(engine(), told=settings(epsilon=0), reference=reference)[1]
+    assert [one.departure for one in right] == [None] * 4
+
+    def tilted(observation):
+        return observation[:, :, 0, 0] @ np.diag([1, 2, 3, 3.9]).astype(np.float32)
+
+    referee = engine("wasm-2")
+    found = played(engine("webgpu-fast", scores=tilted), told=settings(epsilon=0), reference=reference, referee=referee)[1]
+    departed = [(one, game) for one, game in zip(found, reference, strict=True) if one.departure]
+    assert departed
+    for one, game in departed:
+        at = one.departure.decision
+        assert one.game.actions[:at] == game.actions[:at]
+        assert one.game.actions[at] != game.actions[at]
+        assert (one.departure.action, one.departure.expected) == (int(one.game.actions[at]), int(game.actions[at]))
+        corners = one.departure.observation[:, 0, 0].astype(np.float32)
+        np.testing.assert_array_equal(one.departure.reference_q_values, corners * [1, 2, 3, 4])
+        assert one.departure.explained
+    assert referee.asked == len(departed)
+
+
+def departure(q_values, reference):
+    scores = [np.array(values, np.float32) for values in (q_values, reference)]
+    return Departure(Start(seed=1), 5, 1, 0, np.zeros((4, 84, 84), np.uint8), *scores)
+
+
+def test_a_departure_is_explained_only_by_an_error_of_at_least_half_the_margin():
+    assert departure([1.0, 1.001, 0, 0], [1.001, 1.0, 0, 0]).explained
+    unexplained = departure([1.0, 1.0001, 0, 0], [1.0003, 1.0, 0, 0])
+    assert unexplained.margin == pytest.approx(3e-4, rel=1e-2)
+    assert unexplained.explained, "the error is as large as the margin"
+    assert not departure([1.0, 0.9, 0, 0], [1.0, 0.9, 0, 0]).explained, "the same scores explain nothing"
+    assert not departure([0.8, 0.9, 0, 0], [0.8, 0.9, 0, 0]).explained, "the referee does not know the reference's action"
+
+
+def test_games_are_compared_only_without_epsilon():
+    reference = [Game(start=start, score=0, truncated=False, actions="0" * 50) for start in STARTS]
+    assert all(one.departure is None for one in played(engine(), reference=reference)[1])
+
+
+def test_standings_count_truncated_games():
+    tournament, finished = played(engine(), environment=lambda: FakeBreakout.opened(cap=9))
+    [found] = tournament.standings()
+    assert (found.games, found.truncated) == (4, 1)
+    assert found.min <= found.low <= found.mean <= found.high <= found.max
+    assert found.mean_decisions == pytest.approx((7 + 8 + 9 + 9) / 4)
+    assert found.decisions_per_s > 0
+    assert found == standing(finished)
+
+
+def test_the_verdict_is_told_the_difference_to_the_reference_start_by_start():
+    finished = played(engine(), told=settings(epsilon=0))[1]
+    reference = [dataclasses.replace(one.game, score=one.game.score + 2) for one in finished]
+    told = engine_games(finished, reference)
+    assert (told.difference_low, told.difference_high) == (-2, -2)
+    assert told.reference_mean == pytest.approx(told.mean + 2)
+    assert engine_games(finished, []).difference_low is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"starts": ()}, "at least one start"),
+        ({"starts": (Start(seed=1), Start(seed=1))}, "same start"),
+        ({"epsilon": 1.5}, "1.5"),
+        ({"lanes": 0}, "got 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(wrong, named):
+    with pytest.raises(ValueError, match=named):
+        settings(**wrong)
+
+
+def test_engines_need_names_of_their_own():
+    with pytest.raises(ValueError, match="wasm-1, wasm-1"):
+        Tournament([engine(), engine()], FakeBreakout.opened, settings())
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return ReferenceGames.from_json((FIXTURES / "games.json").read_bytes())
+
+
+def test_the_committed_games_are_of_the_committed_model(reference):
+    assert reference.model_sha256 == hashlib.sha256((FIXTURES / "breakout_dqn.onnx").read_bytes()).hexdigest()
+    assert len(reference.games) == 30
+    assert len({game.actions[game.start.opening :] for game in reference.games}) > 25
+    assert reference.to_json() == (FIXTURES / "games.json").read_text(encoding="utf-8")
+
+
+def edited(**changes):
+    found = json.loads((FIXTURES / "games.json").read_text(encoding="utf-8"))
+    return json.dumps(found | {"games": [found["games"][0] | changes]})
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("{", "no JSON"),
+        ("[]", "None"),
+        ('{"schema": "pyapp-games/9"}', "pyapp-games/9"),
+        ('{"schema": "pyapp-games/1"}', "games"),
+        (edited(actions="0123"), "seed 0"),
+        (edited(actions="0192"), "9"),
+        (edited(decisions=3), "seed 0"),
+        (edited(seed=None), "another type"),
+    ],
+)
+def test_games_that_contradict_themselves_are_refused(text, named):
+    with pytest.raises(AppError, match=named) as refused:
+        ReferenceGames.from_json(text)
+    assert refused.value.kind == "BadGames"
+
+
+def test_native_python_plays_a_committed_game_again(reference):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("ale_py")
+    from pyapp.native.atari import NativeBreakout
+    from pyapp.native.engine import open_engine
+
+    shortest = min(reference.games, key=lambda game: game.decisions)
+
+    async def main():
+        opened = await open_engine(EngineSpec.parse("wasm-1"), (FIXTURES / "breakout_dqn.onnx").read_bytes())
+        told = TournamentSettings(starts=(shortest.start,), epsilon=0)
+
+        async def make():
+            return NativeBreakout(max_frames=reference.max_frames)
+
+        tournament = Tournament([opened], make, told, reference=reference.games, referee=opened)
+        return await tournament.play()
+
+    [found] = asyncio.run(main())
+    # Another processor may round otherwise; then the error has to explain it.
+    assert found.game == shortest or found.departure.explained
