@@ -141,7 +141,7 @@ class Interval:
     high: float
 
 
-def mean_interval(values: ArrayLike, *, seed: int = 0) -> Interval:
+def mean_interval(values: ArrayLike, *, seed: int = 0, resamples: int = BOOTSTRAP_RESAMPLES) -> Interval:
     """Return the 95 % bootstrap interval of the mean of independent values, such as the scores of games.
 
     Raises
@@ -152,7 +152,7 @@ def mean_interval(values: ArrayLike, *, seed: int = 0) -> Interval:
     array = np.asarray(values, np.float64)
     if not array.size:
         raise ValueError("there are no values to take the mean of; give at least one")
-    means = np.random.default_rng(seed).choice(array, (BOOTSTRAP_RESAMPLES, array.size)).mean(1)
+    means = np.random.default_rng(seed).choice(array, (resamples, array.size)).mean(1)
     low, high = np.percentile(means, [2.5, 97.5])
     return Interval(float(array.mean()), float(low), float(high))
 

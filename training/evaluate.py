@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a checkout is en
 
 from pyapp.breakout import ACTIONS
 from pyapp.breakout.preprocess import FRAME_SHAPE, STACK
+from pyapp.stats import mean_interval
 
 RESAMPLES = 10_000
 STARTS = 29
@@ -74,14 +75,13 @@ def summarize(games: Sequence[Played], *, seed: int = 0) -> Evaluation:
     if not games:
         raise ValueError("no games were played; play at least one")
     scores = np.array([game.score for game in games])
-    resampled = np.random.default_rng(seed).choice(scores, (RESAMPLES, len(scores))).mean(1)
-    low, high = np.percentile(resampled, [2.5, 97.5])
+    mean = mean_interval(scores, seed=seed, resamples=RESAMPLES)
     return Evaluation(
         games=len(games),
         truncated=sum(game.truncated for game in games),
-        mean=float(scores.mean()),
-        low=float(low),
-        high=float(high),
+        mean=mean.value,
+        low=mean.low,
+        high=mean.high,
         median=float(np.median(scores)),
         min=float(scores.min()),
         max=float(scores.max()),

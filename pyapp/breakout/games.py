@@ -19,6 +19,9 @@ SCHEMA: Final = "pyapp-games/1"
 BLOCK: Final = 100
 """Decisions under one hash."""
 
+MAX_OPENING: Final = 50
+"""3.3 seconds of play: nobody loses five lives in them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
@@ -30,6 +33,10 @@ class Start:
 
     seed: int
     opening: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.opening, bool) or not isinstance(self.opening, int) or not 0 <= self.opening <= MAX_OPENING:
+            raise ValueError(f"opening must be in 0..{MAX_OPENING}, or a game could end in it, got {self.opening!r}")
 
     def actions(self) -> list[int]:
         """Return the opening's actions: drawn from the seed alone, the same for every engine."""

@@ -110,6 +110,19 @@ class _Lane:
     seconds: float = 0.0
     departure: Departure | None = None
 
+    def begin(self) -> None:
+        """Start the game and play its opening."""
+        self.environment.reset(self.start.seed)
+        for action in self.start.actions():
+            self.play(action)
+
+    def play(self, action: int) -> tuple[bool, bool]:
+        """Play one action; return whether the game is over, and whether it was cut off."""
+        self.actions.append(str(action))
+        _, reward, terminated, truncated, _ = self.environment.step(action)
+        self.score += reward
+        return terminated or truncated, truncated
+
 
 class Tournament:
     """Plays every start with every engine; can be paused, cancelled, and taken up again.
@@ -208,6 +221,7 @@ class Tournament:
             for start in starts:
                 if (engine.spec.name, start) not in self._found:
                     lanes.append(await self._lane(engine, start))
+                    lanes[-1].begin()
             playing, decisions = list(lanes), 0
             while playing:
                 if decisions % YIELD_EVERY == 0:
@@ -224,15 +238,9 @@ class Tournament:
                 lane.environment.close()
 
     async def _lane(self, engine: Engine, start: Start) -> _Lane:
-        environment = await self._open()
-        environment.reset(start.seed)
         reference = self._reference.get(start)
         agent = Agent(engine, epsilon=self._settings.epsilon, seed=start.seed)
-        lane = _Lane(start, environment, agent, reference.actions if reference else None)
-        for action in start.actions():
-            lane.actions.append(str(action))
-            lane.score += environment.step(action)[1]
-        return lane
+        return _Lane(start, await self._open(), agent, reference.actions if reference else None)
 
     async def _decide(self, engine: Engine, playing: list[_Lane]) -> list[_Lane]:
         """Make one decision in each game; return those that go on."""
@@ -242,33 +250,29 @@ class Tournament:
         ended: list[tuple[_Lane, bool]] = []
         left: list[_Lane] = []
         for lane, q_values in zip(playing, scores, strict=True):
-            action = lane.agent.choose(q_values)
-            await self._compare(lane, action, q_values)
-            lane.actions.append(str(action))
-            _, reward, terminated, truncated, _ = lane.environment.step(action)
-            lane.score += reward
-            if terminated or truncated:
+            over, truncated = lane.play(lane.agent.choose(q_values))
+            if over:
                 ended.append((lane, truncated))
             else:
                 left.append(lane)
         share = (time.perf_counter() - begun) / len(playing)
-        for lane in playing:
+        for lane, observation, q_values in zip(playing, observations, scores, strict=True):
             lane.seconds += share
+            await self._compare(lane, observation, q_values)  # not in the time that is taken
         for lane, truncated in ended:
             game = Game(start=lane.start, score=lane.score, truncated=truncated, actions="".join(lane.actions))
             self._found[engine.spec.name, lane.start] = Finished(engine.spec.name, game, lane.seconds, lane.departure)
             self._on_change(self)
         return left
 
-    async def _compare(self, lane: _Lane, action: int, q_values: NDArray[np.float32]) -> None:
-        """Keep the first decision that is not the reference's."""
-        decision = len(lane.actions)
+    async def _compare(self, lane: _Lane, observation: NDArray[np.uint8], q_values: NDArray[np.float32]) -> None:
+        """Keep the first decision that is not the reference's; called after each, with what it was made from."""
+        decision = len(lane.actions) - 1
         if lane.expected is None or lane.departure or decision >= len(lane.expected):
             return
-        expected = int(lane.expected[decision])
+        action, expected = int(lane.actions[decision]), int(lane.expected[decision])
         if action == expected:
             return
-        observation = lane.environment.observation
         asked = self._referee or lane.agent.engine
         inputs = {"observation": observation[np.newaxis].astype(np.float32)}
         [reference] = (await asked.run(inputs, limit_s=ANSWER_LIMIT_S))["q_values"]

@@ -205,6 +205,24 @@ def test_settings_that_make_no_sense_are_refused(wrong, named):
         settings(**wrong)
 
 
+@pytest.mark.parametrize("opening", [-1, 51, 1.5, True])
+def test_an_opening_in_which_a_game_could_end_is_refused(opening):
+    with pytest.raises(ValueError, match=str(opening)):
+        Start(seed=1, opening=opening)
+
+
+def test_an_environment_that_refuses_its_seed_is_closed():
+    class Refusing(FakeBreakout):
+        def reset(self, seed):
+            raise ValueError(f"seed {seed}")
+
+    async def refusing():
+        return Refusing(9)
+
+    with pytest.raises(ValueError, match="seed 0"):
+        played(engine(), environment=refusing)
+
+
 def test_engines_need_names_of_their_own():
     with pytest.raises(ValueError, match="wasm-1, wasm-1"):
         Tournament([engine(), engine()], FakeBreakout.opened, settings())
