@@ -24,6 +24,7 @@ def page(visit):
 def game(page):
     game = Game(page)
     game.start()
+    game.speed("1×")  # an earlier test's speed stays, and at full speed a game may be over before a test has looked at it
     return game
 
 
