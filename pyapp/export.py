@@ -7,13 +7,13 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
-from pyapp.report import Candidate, Choice, CrossoverEntry, Report, StageTime, SweepEntry
+from pyapp.report import Candidate, Choice, CrossoverEntry, PlayedGame, Report, StageTime, SweepEntry
 
 COLUMNS = ("section", "engine", "against", "suite", "index", "name", "value")
-NAMING = {"engine", "name", "numerator", "denominator", "base", "suite", "stage", "purpose", "width"}
+NAMING = {"engine", "name", "numerator", "denominator", "base", "suite", "stage", "purpose", "width", "seed"}
 """Fields that say what a row is about; they have columns of their own."""
 
-NAMED = Candidate | Choice | StageTime
+NAMED = Candidate | Choice | StageTime | PlayedGame
 """What lies in a list inside of a section, and has a name of its own."""
 
 type Number = tuple[int | str, str, float]
@@ -64,6 +64,8 @@ def _about(entry: object, engine: str) -> tuple[str, str, str]:
         place = f"x{entry.width}"
     elif isinstance(entry, SweepEntry):
         place = f"x{entry.width}, batch {entry.batch}"
+    elif isinstance(entry, PlayedGame):
+        place = f"seed {entry.seed}"
     return engine, getattr(entry, "denominator", getattr(entry, "base", "")), place
 
 

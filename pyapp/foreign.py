@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
 
+from pyapp.breakout.actions import ACTIONS
 from pyapp.breakout.loop import STAGES
 from pyapp.crossover import ANSWERS, CROSSES, NONE
 from pyapp.report import (
@@ -14,6 +15,7 @@ from pyapp.report import (
     SWEEP_STATUSES,
     TUNE_STATUSES,
     CrossoverEntry,
+    DepartureEntry,
     LoopEntry,
     ParityEntry,
     PrecisionEntry,
@@ -24,6 +26,7 @@ from pyapp.report import (
     StagesEntry,
     SuiteEntry,
     SweepEntry,
+    TournamentEntry,
     Tune,
     parse_report,
 )
@@ -95,6 +98,8 @@ def contradictions(report: Report) -> list[str]:
         _repeated("$.precision", [entry.engine for entry in report.precision]),
         *(_precision(f"$.precision[{i}]", entry) for i, entry in enumerate(report.precision)),
         *([_tune("$.tune", report.tune)] if report.tune else []),
+        _repeated("$.tournament", [entry.engine for entry in report.tournament]),
+        *(_tournament(f"$.tournament[{i}]", entry) for i, entry in enumerate(report.tournament)),
     ]
     return [fault for check in checks for fault in check]
 
@@ -240,3 +245,50 @@ def _tune(place: str, entry: Tune) -> Iterator[str]:
             yield f"{choice.engine!r:.60} is no right candidate @ {at}.engine"
         if not 0 < choice.low <= choice.high or not choice.ms > 0:
             yield f"{choice.ms:g} ({choice.low:g} to {choice.high:g}) is no time @ {at}.ms"
+
+
+def _tournament(place: str, entry: TournamentEntry) -> Iterator[str]:
+    yield from _repeated(f"{place}.played", [f"seed {game.seed} with opening {game.opening}" for game in entry.played])
+    departed = [game.departure for game in entry.played if game.departure]
+    counts = {
+        "games": len(entry.played),
+        "truncated": sum(game.truncated for game in entry.played),
+        "compared": sum(game.reference_score is not None for game in entry.played),
+        "departures": len(departed),
+        "unexplained": sum(not departure.explained for departure in departed),
+    }
+    for name, count in counts.items():
+        if getattr(entry, name) != count:
+            yield f"{getattr(entry, name)} where its games say {count} @ {place}.{name}"
+    for name in ("mean", "low", "high", "median", "min", "max", "mean_decisions"):
+        yield from _number(place, name, getattr(entry, name), counts["games"])
+    for name in ("reference_mean", "difference_low", "difference_high"):
+        yield from _number(place, name, getattr(entry, name), counts["compared"])
+    for name, low, high in (("low", entry.low, entry.high), ("difference_low", entry.difference_low, entry.difference_high)):
+        if low is not None and high is not None and low > high:
+            yield f"{low:g} to {high:g} is no interval @ {place}.{name}"
+    for i, game in enumerate(entry.played):
+        at = f"{place}.played[{i}]"
+        if game.decisions < 1 or game.seconds < 0 or game.opening < 0:
+            yield f"{game.decisions} decisions in {game.seconds:g} s after {game.opening} others are no game @ {at}"
+        if game.departure:
+            yield from _departure(f"{at}.departure", game.departure, game.decisions)
+
+
+def _number(place: str, name: str, value: float | None, games: int) -> Iterator[str]:
+    if (value is None) == (games > 0):
+        yield f"{'no number' if games else 'a number'} with {games} games @ {place}.{name}"
+
+
+def _departure(place: str, entry: DepartureEntry, decisions: int) -> Iterator[str]:
+    if not 0 <= entry.decision < decisions:
+        yield f"decision {entry.decision} of {decisions} @ {place}.decision"
+    for name in ("action", "expected"):
+        if not 0 <= getattr(entry, name) < len(ACTIONS):
+            yield f"{getattr(entry, name)} is no action, which are 0 to {len(ACTIONS) - 1} @ {place}.{name}"
+    for name in ("q_values", "reference_q_values"):
+        if len(getattr(entry, name)) != len(ACTIONS):
+            yield f"{len(getattr(entry, name))} scores for {len(ACTIONS)} actions @ {place}.{name}"
+    if entry.explained != (0 <= entry.margin <= 2 * entry.error):
+        why = f"a margin of {entry.margin:g} and an error of {entry.error:g}"
+        yield f"{'explained' if entry.explained else 'unexplained'} with {why} @ {place}.explained"

@@ -18,7 +18,7 @@ TUNE_STATUSES = ("raced", "dropped", "wrong", "failed")
 
 PURPOSES = ("single", "tail", "batch")
 RUN_STAGES = ("upload", "dispatch", "compute", "wait", "readback")
-QUESTIONS = ("stages", "sweep", "crossover", "precision", "tune")
+QUESTIONS = ("stages", "sweep", "crossover", "precision", "tune", "tournament")
 """Sections of questions that are asked after a check, or without one."""
 
 
@@ -390,6 +390,81 @@ class Tune(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DepartureEntry:
+    """The first decision of a game that is not the reference's.
+
+    `decision` is its number from 0. `margin` is by how much the reference prefers the action `expected` to the `action` chosen,
+    `error` the largest |dQ|; `explained` tells whether the margin is at most twice the error. `state` is what the decision was
+    made from, uint8 [4,84,84], as base64 of zlib's stream.
+    """
+
+    decision: int
+    action: int
+    expected: int
+    q_values: list[float]
+    reference_q_values: list[float]
+    margin: float
+    error: float
+    explained: bool
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedGame:
+    """One whole game.
+
+    `opening` is how many random decisions it began with. `sha256` is that of all its decisions, a digit each. `truncated` games
+    were cut off, with the score that they had. `reference_score` is null where the reference did not play this game;
+    `departure` is null where it did and every decision is the same, and where it did not.
+    """
+
+    seed: int
+    opening: int
+    score: float
+    decisions: int
+    truncated: bool
+    seconds: float
+    sha256: str
+    reference_score: float | None
+    departure: DepartureEntry | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TournamentEntry(Section):
+    """Whole games of one engine; `pyapp.breakout.standing` makes the numbers of the `played` games.
+
+    `games` were finished, `truncated` of them by the frame cap. `low` to `high` is the 95 % bootstrap interval of the `mean`
+    score. `compared` games were the reference's too; `departures` of them took another course, `unexplained` of those not by
+    rounding. `difference_low` to `difference_high` is the 95 % interval of the mean score less `reference_mean` over the games
+    compared. `lanes` games were played side by side. Speeds are over the seconds of play. Numbers that cannot be had are null:
+    all of them without games, and those of the reference without one. `error` says why the engine plays no more.
+    """
+
+    engine: str
+    epsilon: float
+    lanes: int
+    games: int
+    truncated: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    median: float | None
+    min: float | None
+    max: float | None
+    mean_decisions: float | None
+    decisions_per_s: float | None
+    games_per_min: float | None
+    compared: int
+    departures: int
+    unexplained: int
+    reference_mean: float | None
+    difference_low: float | None
+    difference_high: float | None
+    played: list[PlayedGame]
+    error: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What was asked and found; what was not asked is empty or null.
 
@@ -410,6 +485,7 @@ class Report:
     crossover: list[CrossoverEntry] = field(default_factory=list)
     precision: list[PrecisionEntry] = field(default_factory=list)
     tune: Tune | None = None
+    tournament: list[TournamentEntry] = field(default_factory=list)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the report as JSON text (no NaN: such numbers are null)."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyapp.crossover import ALREADY, CROSSES, NONE, NOT_WITHIN
-from pyapp.report import CrossoverEntry, ParityEntry, RatioEntry, Report, SweepEntry
+from pyapp.report import CrossoverEntry, ParityEntry, RatioEntry, Report, SweepEntry, TournamentEntry
 
 DECISIONS_PER_SECOND = 15
 """Breakout's agent decides once in four frames of sixty a second."""
@@ -27,7 +27,8 @@ SHARE_TOLD = 0.05
 class Sentence:
     """One sentence about one `topic`.
 
-    Topics are ``answers``, ``speed``, ``ratio``, ``stages``, ``sweep`` (its answer), ``crossover``, ``precision`` and ``tune``.
+    Topics are ``answers``, ``speed``, ``ratio``, ``stages``, ``sweep`` (its answer), ``crossover``, ``precision``, ``tune``
+    and ``tournament``.
 
     Its `tone` is ``good``, ``bad`` or ``plain``, and ``none`` where it says that there is no number.
     """
@@ -41,7 +42,7 @@ def summarize(report: Report) -> list[Sentence]:
     """Say what a report means: same answers or not, who was fastest, every ratio, and what further questions found."""
     ratios = (_ratio(entry) for entry in report.ratios)
     crossovers = (Sentence("crossover", *_crossover(entry)) for entry in report.crossover)
-    questions = (*_stages(report), *_sweep(report), *crossovers, *_precision(report), *_tune(report))
+    questions = (*_stages(report), *_sweep(report), *crossovers, *_precision(report), *_tune(report), *_tournament(report))
     return [*_answers(report), *_speed(report), *ratios, *questions]
 
 
@@ -199,6 +200,36 @@ def _tune(report: Report) -> Iterator[Sentence]:
     wrong = [one.engine for one in report.tune.candidates if one.status == "wrong"]
     if wrong:
         yield Sentence("tune", "bad", f"Dropped because they do not give Python's answers: {_listed(wrong)}.")
+
+
+def _tournament(report: Report) -> Iterator[Sentence]:
+    """Say who played as Python does, and what was scored."""
+    for entry in report.tournament:
+        if entry.error:
+            yield Sentence("tournament", "bad", f"{entry.engine} stopped playing: {entry.error.message}. {entry.error.remedy}")
+        if entry.compared:
+            yield _courses(entry)
+        if entry.mean is not None and entry.low is not None and entry.high is not None:
+            text = f"{entry.engine} scores {entry.mean:.0f} in the mean of {_games(entry.games)}"
+            text += f" ({entry.low:.0f} to {entry.high:.0f})"
+            if entry.difference_low is not None and entry.difference_high is not None and entry.departures:
+                text += f", {entry.difference_low:+.0f} to {entry.difference_high:+.0f} against Python in the same games"
+            cut = f"; {entry.truncated} of them {'was' if entry.truncated == 1 else 'were'} cut off" if entry.truncated else ""
+            yield Sentence("tournament", "plain", f"{text}{cut}.")
+
+
+def _courses(entry: TournamentEntry) -> Sentence:
+    games = _games(entry.compared)
+    if not entry.departures:
+        return Sentence("tournament", "good", f"{entry.engine} plays {games} as Python does, decision by decision.")
+    text = f"{entry.engine} departs from Python's course in {entry.departures} of {games}"
+    if entry.unexplained:
+        return Sentence("tournament", "bad", f"{text}; rounding does not explain {entry.unexplained} of them.")
+    return Sentence("tournament", "plain", f"{text}, each time where rounding explains it.")
+
+
+def _games(count: int) -> str:
+    return f"{count} game{'' if count == 1 else 's'}"
 
 
 def _ms(ms: float) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pyapp.breakout.actions import ACTIONS
 from pyapp.crossover import CROSSES, NOT_WITHIN
 from pyapp.report import (
+    QUESTIONS,
     Adapter,
     Candidate,
     CrossoverEntry,
+    DepartureEntry,
     EngineEntry,
     LoopEntry,
     ParityEntry,
@@ -17,9 +20,11 @@ from pyapp.report import (
     Report,
     StagesEntry,
     SweepEntry,
+    TournamentEntry,
     Tune,
 )
 from pyapp.summary import summarize
+from pyapp.verdict import CRITERIA, verdict
 
 # What begins a link, emphasis, code or a strike-through wherever it stands. An underscore inside a word begins nothing.
 _INLINE = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
@@ -69,7 +74,7 @@ def report_markdown(report: Report) -> str:
             [_engine_row(entry) for entry in report.engines],
         ),
     ]
-    if report.parity or not (report.stages or report.sweep or report.tune):
+    if report.parity or not any(getattr(report, name) for name in QUESTIONS):
         parts += _checked(report)
     if report.stages:
         parts += _explained(report)
@@ -85,6 +90,10 @@ def report_markdown(report: Report) -> str:
                 [_loop_row(entry) for entry in report.loop],
             ),
         ]
+    if report.tournament:
+        parts += _played(report)
+    if report.parity or report.tournament:
+        parts += _verdict(report)
     warnings = report_warnings(report)
     if warnings:
         parts += ["\n## Mind\n", *(f"- {_markdown_line(warning)}" for warning in warnings)]
@@ -137,6 +146,38 @@ def _tuned(report: Report, tune: Tune) -> list[str]:
     ]
 
 
+def _played(report: Report) -> list[str]:
+    columns = ["engine", "games", "mean", "95 % interval", "median", "min", "max", "decisions a game", "truncated"]
+    columns += ["decisions/s", "games/min", "compared", "departed", "unexplained"]
+    departed = [
+        _departure_row(entry.engine, game.seed, game.departure)
+        for entry in report.tournament
+        for game in entry.played
+        if game.departure
+    ]
+    parts = ["\n## Many games\n", *_told(report, "tournament"), ""]
+    parts.append(markdown_table(columns, [_tournament_row(entry) for entry in report.tournament]))
+    if departed:
+        columns = ["engine", "seed", "decision", "chosen", "Python's", "margin", "max dQ", "explained"]
+        parts += ["\nWhere games took another course:\n", markdown_table(columns, departed)]
+    return parts
+
+
+def _verdict(report: Report) -> list[str]:
+    found = verdict(report)
+    status = {(line.engine, line.criterion): line.status for line in found.lines}
+    rows = [[entry.name, *(status[entry.name, name] for name in CRITERIA)] for entry in report.engines]
+    return [
+        "\n## Which should I ship?\n",
+        _markdown_line(found.sentence),
+        "",
+        markdown_table(["engine", *CRITERIA], rows),
+        "",
+        *(f"- {_markdown_line(f'{line.engine}, {line.criterion}: {line.text}')}" for line in found.lines),
+        *(f"- Next: {markdown_text(step)}" for step in found.next_steps),
+    ]
+
+
 def _swept(report: Report) -> list[str]:
     return [
         "\n## From which batch size on?\n",
@@ -168,6 +209,7 @@ def report_warnings(report: Report) -> list[str]:
         *((f"{entry.suite} on {entry.engine}", warning) for entry in report.parity for warning in entry.warnings),
         *((f"race of {entry.engine}", warning) for entry in report.race for warning in entry.warnings),
         *((f"stages of {entry.engine}", warning) for entry in report.stages for warning in entry.warnings),
+        *((f"games of {entry.engine}", warning) for entry in report.tournament for warning in entry.warnings),
         *dict.fromkeys((f"sweep of {entry.engine}", warning) for entry in report.sweep for warning in entry.warnings),
     ]
     return [f"{name}: {warning}" for name, warning in named]
@@ -245,6 +287,24 @@ def _sweep_row(entry: SweepEntry) -> list[str]:
     agree = f"{entry.agree} / {entry.cases}" if entry.cases else "-"
     counts = [str(entry.runs), agree, _scientific(entry.max_abs_diff), entry.reason or ""]
     return [f"x{entry.width}", str(entry.batch), entry.engine, *times, *counts]
+
+
+def _tournament_row(entry: TournamentEntry) -> list[str]:
+    interval = "-" if entry.low is None or entry.high is None else f"{entry.low:.1f} to {entry.high:.1f}"
+    scores = [_tenths(entry.mean), interval, *map(_tenths, (entry.median, entry.min, entry.max, entry.mean_decisions))]
+    speeds = map(_tenths, (entry.decisions_per_s, entry.games_per_min))
+    counts = map(str, (entry.compared, entry.departures, entry.unexplained))
+    return [entry.engine, str(entry.games), *scores, str(entry.truncated), *speeds, *counts]
+
+
+def _departure_row(engine: str, seed: int, entry: DepartureEntry) -> list[str]:
+    chosen, expected = ACTIONS[entry.action], ACTIONS[entry.expected]
+    sizes = map(_scientific, (entry.margin, entry.error))
+    return [engine, str(seed), str(entry.decision), chosen, expected, *sizes, "yes" if entry.explained else "NO"]
+
+
+def _tenths(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
 
 
 def _loop_row(entry: LoopEntry) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from pyapp.candidates import simplicity
 from pyapp.engine import EngineSpec
-from pyapp.report import EngineEntry, LoopEntry, RaceEntry, Report
+from pyapp.report import EngineEntry, LoopEntry, RaceEntry, Report, TournamentEntry
 from pyapp.stats import RatioInterval
 
 CRITERIA = ("answers", "scores", "stability", "support", "speed")
@@ -19,27 +18,6 @@ MAX_SPREAD = 3.0  # of P95 / P50: above it, an engine is not steady
 MAX_MISSED = 0.05  # share of frames that come too late; some do in any page
 SIMPLER = "WASM before WebGPU, one thread before many, stock before fast"
 RUNS = 100  # fewer make for wide intervals
-
-
-@dataclass(frozen=True, slots=True)
-class EngineGames:
-    """Whole games that one engine played.
-
-    `low` to `high` is the 95 % interval of the `mean` score. `departures` counts decisions that are not the reference's,
-    `unexplained` those among them that rounding does not explain. `difference_low` to `difference_high` is the 95 % interval
-    of the engine's mean score less `reference_mean`; null where the reference did not play.
-    """
-
-    engine: str
-    games: int
-    mean: float
-    low: float
-    high: float
-    departures: int
-    unexplained: int
-    reference_mean: float | None
-    difference_low: float | None
-    difference_high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +41,13 @@ class Verdict:
     next_steps: list[str]
 
 
-def verdict(report: Report, games: Sequence[EngineGames] = ()) -> Verdict:
+def verdict(report: Report) -> Verdict:
     """Say which engine to ship.
 
     Parameters
     ----------
     report : Report
         What was found, on the machine and in the browser that the verdict is for.
-    games : sequence of EngineGames
-        Whole games, at most one entry an engine.
 
     Returns
     -------
@@ -79,7 +55,7 @@ def verdict(report: Report, games: Sequence[EngineGames] = ()) -> Verdict:
         An engine is named only if its answers are Python's, this browser runs it as asked, its games score no less than the
         reference's, and it is the fastest of all such engines or, of those tied with the fastest, the simplest.
     """
-    played = {entry.engine: entry for entry in games if entry.games}
+    played = {entry.engine: entry for entry in report.tournament if entry.games}
     judged: dict[str, list[VerdictLine]] = {}
     for entry in report.engines:
         game = played.get(entry.name)
@@ -158,7 +134,7 @@ def _further(report: Report, lines: list[VerdictLine]) -> list[str]:
     return [step for step, wanted in steps.items() if wanted]
 
 
-def _answers(report: Report, name: str, games: EngineGames | None) -> tuple[str, str]:
+def _answers(report: Report, name: str, games: TournamentEntry | None) -> tuple[str, str]:
     asked = {entry.suite: entry for entry in report.parity if entry.engine == name}
     wrong = [entry for entry in asked.values() if not entry.passed or set(entry.disagreements) - set(entry.explained)]
     parts = [f"{suite.suite} was not asked" for suite in report.suites if suite.suite not in asked]
@@ -170,16 +146,17 @@ def _answers(report: Report, name: str, games: EngineGames | None) -> tuple[str,
     errors = [entry.max_abs_diff for entry in asked.values() if entry.max_abs_diff is not None]
     parts += [f"largest score error {max(errors):.1e}"] if errors else []
     parts += [warning for entry in wrong for warning in entry.warnings]
-    if games:
-        parts.append(f"{games.departures} departures in {games.games} games, {games.unexplained} of them unexplained")
+    if games and games.compared:
+        compared = f"{games.compared} games compared with Python's"
+        parts.append(f"{games.departures} departures in {compared}, {games.unexplained} of them unexplained")
     text = f"{', '.join(parts) or 'no answers were compared'}."
     if wrong or (games and games.unexplained):
         return FAIL, text
     return PASS if report.suites and all(suite.suite in asked for suite in report.suites) else UNKNOWN, text
 
 
-def _scores(games: EngineGames | None) -> tuple[str, str]:
-    if games is None:
+def _scores(games: TournamentEntry | None) -> tuple[str, str]:
+    if games is None or games.mean is None:
         return UNKNOWN, f"No games were played: play at least {MIN_GAMES} games."
     text = f"Mean score {games.mean:.1f} ({games.low:.1f} to {games.high:.1f}) in {games.games} games"
     low, high = games.difference_low, games.difference_high
@@ -194,12 +171,14 @@ def _stability(report: Report, entry: EngineEntry) -> tuple[str, str]:
     race, loop = _timed(report, entry.name)
     told: list[str] = []
     bad = [f"{entry.error.name}: {entry.error.message}"] if entry.error else []
+    lost = next((one.error for one in report.tournament if one.engine == entry.name and one.error), None)
+    bad += [f"it stopped playing ({lost.name}: {lost.message})"] if lost and not entry.error else []
     sections = {"entry": None if entry.error else entry, "race": race, "loop": loop}
     bad += [f"its {name} is invalid ({'; '.join(it.warnings)})" for name, it in sections.items() if it and not it.valid]
     if entry.actual and entry.actual.fallbacks:
         # The fast runner has several ways that are all fast; only the stock one is not what was asked for.
-        lost = entry.requested.runner != "stock" and entry.actual.runner.endswith("stock")
-        (bad if lost else told).append(f"fell back to {entry.actual.runner} ({'; '.join(entry.actual.fallbacks)})")
+        slow = entry.requested.runner != "stock" and entry.actual.runner.endswith("stock")
+        (bad if slow else told).append(f"fell back to {entry.actual.runner} ({'; '.join(entry.actual.fallbacks)})")
     if race and race.p50_ms and race.p95_ms is not None:
         spread = race.p95_ms / race.p50_ms
         (bad if spread > MAX_SPREAD else told).append(f"P95 is {spread:.2f} times P50 in {race.runs} runs")

@@ -58,12 +58,15 @@ class Game:
         Whether it was cut off at the environment's frame cap.
     actions
         Every decision, the opening's too, in order: a digit each, an index into `ACTIONS`.
+    epsilon
+        Chance of a random action with which it was played.
     """
 
     start: Start
     score: float
     truncated: bool
     actions: str
+    epsilon: float = 0.0
 
     @property
     def decisions(self) -> int:
@@ -121,11 +124,15 @@ class Departure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceGames:
-    """The games that onnxruntime's CPU provider plays on ale_py, at epsilon 0 and without sticky actions."""
+    """The games that onnxruntime's CPU provider plays on ale_py, without sticky actions."""
 
     max_frames: int
     model_sha256: str
     games: tuple[Game, ...]
+
+    def at(self, epsilon: float) -> dict[Start, Game]:
+        """Return the games that were played with this chance of a random action, by their starts."""
+        return {game.start: game for game in self.games if game.epsilon == epsilon}
 
     def to_json(self) -> str:
         """Return them as the text of ``fixtures/games.json``."""
@@ -133,6 +140,7 @@ class ReferenceGames:
             {
                 "seed": game.start.seed,
                 "opening": game.start.opening,
+                "epsilon": game.epsilon,
                 "score": game.score,
                 "truncated": game.truncated,
                 "decisions": game.decisions,
@@ -172,7 +180,8 @@ def _game(entry: dict[str, Any]) -> Game:
     actions = str(entry["actions"])
     if odd := set(actions) - set("".join(str(index) for index in range(len(ACTIONS)))):
         raise _bad(f"the game with seed {start.seed} has the actions {', '.join(sorted(odd))}")
-    game = Game(start=start, score=float(entry["score"]), truncated=bool(entry["truncated"]), actions=actions)
+    score, truncated, epsilon = float(entry["score"]), bool(entry["truncated"]), float(entry["epsilon"])
+    game = Game(start=start, score=score, truncated=truncated, actions=actions, epsilon=epsilon)
     if game.hashes != entry["hashes"] or game.decisions != entry["decisions"]:
         raise _bad(f"the actions of the game with seed {start.seed} are not those of its hashes")
     return game

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass, field
 from itertools import product
@@ -13,11 +14,9 @@ import numpy as np
 from pyapp.breakout.agent import ANSWER_LIMIT_S, Agent
 from pyapp.breakout.games import Departure, Game, Start
 from pyapp.engine import EngineError
-from pyapp.stats import mean_interval
-from pyapp.verdict import EngineGames
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,6 +25,13 @@ if TYPE_CHECKING:
 
 YIELD_EVERY = 32
 """Decisions between two looks at what else there is to do: an engine may answer without ever waiting."""
+
+MANY = 8
+"""Games side by side, where that is faster."""
+
+TRIALS = 5
+WORTH = 0.8
+"""A batch must cost at most this part of its states one by one, or it is not worth another rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +45,8 @@ class TournamentSettings:
     epsilon
         Chance of a random action, in 0..1; its random numbers hang on a game's seed alone.
     lanes
-        Games that are played side by side, their states in one batch; at least 1. More than one is faster where a batch
-        costs less than its states one by one, but a batch may be rounded differently from single states.
+        Games that are played side by side, their states in one batch; 0: one, or `MANY` where an engine is measured to be
+        faster that way. A batch may be rounded differently from single states.
 
     Raises
     ------
@@ -59,8 +65,8 @@ class TournamentSettings:
             raise ValueError("two games have the same start; give each its own seed or opening")
         if isinstance(self.epsilon, bool) or not 0 <= self.epsilon <= 1:
             raise ValueError(f"epsilon must be in 0..1, got {self.epsilon!r}")
-        if isinstance(self.lanes, bool) or not isinstance(self.lanes, int) or self.lanes < 1:
-            raise ValueError(f"lanes must be at least 1, got {self.lanes!r}")
+        if isinstance(self.lanes, bool) or not isinstance(self.lanes, int) or self.lanes < 0:
+            raise ValueError(f"lanes must be at least 1, or 0 for as many as are fast, got {self.lanes!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +80,13 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """An engine's games so far.
-
-    `low` and `high` bound the 95 % bootstrap interval of the mean score. Truncated games are counted, and their scores so
-    far are part of the statistics. Speeds are over the seconds of play.
-    """
+class Playing:
+    """A game that is being played, and how far it is."""
 
     engine: str
-    games: int
-    truncated: int
-    mean: float
-    low: float
-    high: float
-    median: float
-    min: float
-    max: float
-    mean_decisions: float
-    decisions_per_s: float
-    games_per_min: float
-    departures: int
-    unexplained: int
+    start: Start
+    decisions: int
+    score: float
 
 
 @dataclass(slots=True)
@@ -104,7 +96,7 @@ class _Lane:
     start: Start
     environment: Breakout
     agent: Agent
-    expected: str | None
+    expected: Game | None
     actions: list[str] = field(default_factory=list)
     score: float = 0.0
     seconds: float = 0.0
@@ -115,6 +107,11 @@ class _Lane:
         self.environment.reset(self.start.seed)
         for action in self.start.actions():
             self.play(action)
+
+    def game(self, truncated: bool, epsilon: float) -> Game:
+        """Return what was played."""
+        actions = "".join(self.actions)
+        return Game(start=self.start, score=self.score, truncated=truncated, actions=actions, epsilon=epsilon)
 
     def play(self, action: int) -> tuple[bool, bool]:
         """Play one action; return whether the game is over, and whether it was cut off."""
@@ -136,13 +133,16 @@ class Tournament:
     settings
         What is played.
     reference
-        Games that every engine must play too, with epsilon 0: each is compared where its start is among those played.
+        Games that every engine must play too: each is compared where its start and epsilon are those played.
     referee
-        Whose scores stand for the reference's where a game departs. Without one, the engine's own.
+        Whose scores stand for the reference's where a game departs. Without one, or where it fails, the engine's own, which
+        explain nothing.
     finished
         Games of an earlier, interrupted tournament with the same settings: they are not played again.
     on_change
         Called after each game.
+    on_progress
+        Called every few decisions; `playing` says how far the games are.
     """
 
     def __init__(
@@ -155,6 +155,7 @@ class Tournament:
         referee: Engine | None = None,
         finished: Iterable[Finished] = (),
         on_change: Callable[[Tournament], None] = lambda tournament: None,
+        on_progress: Callable[[Tournament], None] = lambda tournament: None,
     ) -> None:
         names = [engine.spec.name for engine in engines]
         if len(set(names)) < len(names) or not names:
@@ -162,10 +163,13 @@ class Tournament:
         self._engines = list(engines)
         self._open = open_environment
         self._settings = settings
-        self._reference: Mapping[Start, Game] = {game.start: game for game in reference} if settings.epsilon == 0 else {}
+        self._reference = {game.start: game for game in reference if game.epsilon == settings.epsilon}
         self._referee = referee
         self._found = {(one.engine, one.game.start): one for one in finished if one.engine in names}
         self._on_change = on_change
+        self._on_progress = on_progress
+        self._lanes: dict[str, int] = {}
+        self._playing: tuple[str, Sequence[_Lane]] = ("", ())
         self._running = asyncio.Event()
         self._running.set()
         self._cancelled = False
@@ -196,24 +200,42 @@ class Tournament:
         self._cancelled = True
         self._running.set()
 
+    @property
+    def playing(self) -> list[Playing]:
+        """The games that are being played."""
+        engine, lanes = self._playing
+        return [Playing(engine, lane.start, len(lane.actions), lane.score) for lane in lanes]
+
+    def lanes(self, engine: str) -> int:
+        """Return how many games an engine plays side by side; 1 as long as it has not played."""
+        return self._lanes.get(engine, 1)
+
     async def play(self) -> list[Finished]:
         """Play what has not been played, and return all finished games.
 
-        Engines take turns after every `lanes` games, so that what a cancelled tournament has can be compared.
+        Engines take turns after every few games, so that what a cancelled tournament has can be compared.
         """
-        starts, lanes = self._settings.starts, self._settings.lanes
-        for at in range(0, len(starts), lanes):
+        for engine in self._engines:
+            await self._guarded(engine, self._choose_lanes(engine))
+        starts, turn = self._settings.starts, max(self._lanes.values(), default=1)
+        for at in range(0, len(starts), turn):
             for engine in self._engines:
-                if engine.spec.name not in self.failures and not self._cancelled:
-                    await self._play(engine, starts[at : at + lanes])
+                width = self.lanes(engine.spec.name)
+                for first in range(at, min(at + turn, len(starts)), width):
+                    if not self._cancelled and engine.spec.name not in self.failures:
+                        await self._guarded(engine, self._play(engine, starts[first : min(first + width, at + turn)]))
+        self._playing = ("", ())
         return self.finished
 
-    def standings(self) -> list[Standing]:
-        """Sum up the games of every engine that has finished one."""
-        by_engine = {
-            engine.spec.name: [one for one in self.finished if one.engine == engine.spec.name] for engine in self._engines
-        }
-        return [standing(games) for games in by_engine.values() if games]
+    async def _guarded(self, engine: Engine, work: Awaitable[None]) -> None:
+        """Let an engine that fails play no more; the others go on."""
+        try:
+            await work
+        except EngineError as error:
+            self.failures[engine.spec.name] = error
+
+    async def _choose_lanes(self, engine: Engine) -> None:
+        self._lanes[engine.spec.name] = self._settings.lanes or await fast_lanes(engine, len(self._settings.starts))
 
     async def _play(self, engine: Engine, starts: Sequence[Start]) -> None:
         lanes: list[_Lane] = []
@@ -222,31 +244,37 @@ class Tournament:
                 if (engine.spec.name, start) not in self._found:
                     lanes.append(await self._lane(engine, start))
                     lanes[-1].begin()
-            playing, decisions = list(lanes), 0
+            playing, decisions, width = list(lanes), 0, len(lanes)
             while playing:
+                self._playing = (engine.spec.name, playing)
                 if decisions % YIELD_EVERY == 0:
+                    self._on_progress(self)
                     await asyncio.sleep(0)
                 await self._running.wait()
                 if self._cancelled:
                     return
-                playing = await self._decide(engine, playing)
+                while len(playing) <= width // 2:
+                    width //= 2
+                playing = await self._decide(engine, playing, width)
                 decisions += 1
-        except EngineError as error:
-            self.failures[engine.spec.name] = error
         finally:
             for lane in lanes:
                 lane.environment.close()
 
     async def _lane(self, engine: Engine, start: Start) -> _Lane:
-        reference = self._reference.get(start)
         agent = Agent(engine, epsilon=self._settings.epsilon, seed=start.seed)
-        return _Lane(start, await self._open(), agent, reference.actions if reference else None)
+        return _Lane(start, await self._open(), agent, self._reference.get(start))
 
-    async def _decide(self, engine: Engine, playing: list[_Lane]) -> list[_Lane]:
-        """Make one decision in each game; return those that go on."""
+    async def _decide(self, engine: Engine, playing: list[_Lane], width: int) -> list[_Lane]:
+        """Make one decision in each game; return those that go on.
+
+        The batch is padded to `width` states: for every size of its own, an engine may have to prepare anew.
+        """
         begun = time.perf_counter()
-        observations = np.stack([lane.environment.observation for lane in playing])
-        scores = (await engine.run({"observation": observations.astype(np.float32)}, limit_s=ANSWER_LIMIT_S))["q_values"]
+        batch = np.zeros((width, 4, 84, 84), np.float32)
+        for state, lane in zip(batch, playing, strict=False):
+            state[...] = lane.environment.observation
+        scores = (await engine.run({"observation": batch}, limit_s=ANSWER_LIMIT_S))["q_values"][: len(playing)]
         ended: list[tuple[_Lane, bool]] = []
         left: list[_Lane] = []
         for lane, q_values in zip(playing, scores, strict=True):
@@ -256,75 +284,55 @@ class Tournament:
             else:
                 left.append(lane)
         share = (time.perf_counter() - begun) / len(playing)
-        for lane, observation, q_values in zip(playing, observations, scores, strict=True):
+        for lane, state, q_values in zip(playing, batch, scores, strict=False):
             lane.seconds += share
-            await self._compare(lane, observation, q_values)  # not in the time that is taken
+            await self._compare(lane, state, q_values)  # not in the time that is taken
         for lane, truncated in ended:
-            game = Game(start=lane.start, score=lane.score, truncated=truncated, actions="".join(lane.actions))
+            game = lane.game(truncated, float(self._settings.epsilon))
+            if lane.expected and not lane.departure and game != lane.expected:
+                raise _other_game(engine.spec.name, game, lane.expected)
             self._found[engine.spec.name, lane.start] = Finished(engine.spec.name, game, lane.seconds, lane.departure)
             self._on_change(self)
         return left
 
-    async def _compare(self, lane: _Lane, observation: NDArray[np.uint8], q_values: NDArray[np.float32]) -> None:
+    async def _compare(self, lane: _Lane, state: NDArray[np.float32], q_values: NDArray[np.float32]) -> None:
         """Keep the first decision that is not the reference's; called after each, with what it was made from."""
         decision = len(lane.actions) - 1
-        if lane.expected is None or lane.departure or decision >= len(lane.expected):
+        if lane.expected is None or lane.departure or decision >= lane.expected.decisions:
             return
-        action, expected = int(lane.actions[decision]), int(lane.expected[decision])
+        action, expected = int(lane.actions[decision]), int(lane.expected.actions[decision])
         if action == expected:
             return
-        asked = self._referee or lane.agent.engine
-        inputs = {"observation": observation[np.newaxis].astype(np.float32)}
-        [reference] = (await asked.run(inputs, limit_s=ANSWER_LIMIT_S))["q_values"]
-        lane.departure = Departure(lane.start, decision, action, expected, observation.copy(), q_values.copy(), reference)
+        reference = q_values
+        if self._referee:
+            with contextlib.suppress(EngineError):  # the referee's fault is not the engine's
+                [reference] = (await self._referee.run({"observation": state[np.newaxis]}, limit_s=ANSWER_LIMIT_S))["q_values"]
+        seen = state.astype(np.uint8)
+        lane.departure = Departure(lane.start, decision, action, expected, seen, q_values.copy(), reference.copy())
 
 
-def standing(finished: Sequence[Finished], *, seed: int = 0) -> Standing:
-    """Sum up the games of one engine; `seed` is the bootstrap's.
+async def fast_lanes(engine: Engine, games: int) -> int:
+    """Measure how many of so many games are best played side by side: 1, or `MANY`.
 
     Raises
     ------
-    ValueError
-        There are none.
+    EngineError
+        The engine does not run.
     """
-    scores = [one.game.score for one in finished]
-    mean = mean_interval(scores, seed=seed)
-    decisions = sum(one.game.decisions for one in finished)
-    seconds = sum(one.seconds for one in finished)
-    departures = [one.departure for one in finished if one.departure]
-    return Standing(
-        engine=finished[0].engine,
-        games=len(finished),
-        truncated=sum(one.game.truncated for one in finished),
-        mean=mean.value,
-        low=mean.low,
-        high=mean.high,
-        median=float(np.median(scores)),
-        min=min(scores),
-        max=max(scores),
-        mean_decisions=decisions / len(finished),
-        decisions_per_s=decisions / seconds if seconds else float("nan"),
-        games_per_min=60 * len(finished) / seconds if seconds else float("nan"),
-        departures=len(departures),
-        unexplained=sum(not departure.explained for departure in departures),
-    )
+    if games < MANY:
+        return 1
+    seconds = {}
+    for width in (1, MANY):
+        state = {"observation": np.zeros((width, 4, 84, 84), np.float32)}
+        await engine.run(state)
+        begun = time.perf_counter()
+        for _ in range(TRIALS):
+            await engine.run(state, limit_s=ANSWER_LIMIT_S)
+        seconds[width] = time.perf_counter() - begun
+    return MANY if seconds[MANY] < WORTH * MANY * seconds[1] else 1
 
 
-def engine_games(finished: Sequence[Finished], reference: Iterable[Game], *, seed: int = 0) -> EngineGames:
-    """Return what `pyapp.verdict.verdict` wants to know of one engine's games, compared start by start with the reference's."""
-    found = standing(finished, seed=seed)
-    expected = {game.start: game.score for game in reference}
-    pairs = [(one.game.score, expected[one.game.start]) for one in finished if one.game.start in expected]
-    difference = mean_interval([score - other for score, other in pairs], seed=seed) if pairs else None
-    return EngineGames(
-        engine=found.engine,
-        games=found.games,
-        mean=found.mean,
-        low=found.low,
-        high=found.high,
-        departures=found.departures,
-        unexplained=found.unexplained,
-        reference_mean=float(np.mean([other for _, other in pairs])) if pairs else None,
-        difference_low=difference.low if difference else None,
-        difference_high=difference.high if difference else None,
-    )
+def _other_game(engine: str, game: Game, expected: Game) -> EngineError:
+    found, wanted = (f"{one.score:.0f} points in {one.decisions} decisions" for one in (game, expected))
+    what = f"{engine} decided as Python does in the game with seed {game.start.seed}, but it ended with {found}, not {wanted}"
+    return EngineError("OtherGame", what, "The emulator plays another game: build the site anew, then report it.")

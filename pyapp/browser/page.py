@@ -32,8 +32,10 @@ from pyapp.report import Report, ReportError, Section, merged, parse_report, sec
 from pyapp.summary import summarize
 from pyapp.tables import report_markdown
 from pyapp.variants import VariantEngines
+from pyapp.verdict import verdict
 
 if TYPE_CHECKING:
+    from pyapp.breakout.question import Games
     from pyapp.tune import Tune
 
 MODEL_PATH = "fixtures/breakout_dqn.onnx"
@@ -83,11 +85,14 @@ class Page:
         self.agent = AgentSide(bridge, self.open_variants)
         self.report: Report | None = None
         self._search: Tune | None = None
+        self._games: Games | None = None
+        self._asked: Question | None = None
         self._questions: dict[str, Callable[[object], Question]] = {
             "check": self._check,
             "explain": self._explain,
             "sweep": self._sweep,
             "tune": self._tune,
+            "tournament": self._tournament,
         }
         self.repl = Repl({"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self})
 
@@ -126,7 +131,7 @@ class Page:
         Parameters
         ----------
         question : str
-            ``check``, ``explain``, ``sweep`` or ``tune``.
+            ``check``, ``explain``, ``sweep``, ``tune`` or ``tournament``.
         settings : str
             Its settings as JSON; what is left out has its default.
 
@@ -142,9 +147,13 @@ class Page:
         return asyncio.ensure_future(self._answer(self._task))
 
     async def _run(self, question: str, settings: str) -> Report:
-        found = await self._questions[question](json.loads(settings)).run()
+        self._asked = asked = self._questions[question](json.loads(settings))
+        found = await asked.run()
+        # Only what was cancelled is gone on with.
         if question == "tune":
-            self._search = None  # only one that was cancelled is gone on with
+            self._search = None
+        if self._games and self._games.complete:
+            self._games = None
         report = found if question == "check" else merged(self.report, found)
         self.report = replace(report, loop=self.agent.loop_entries())
         return self.report
@@ -176,6 +185,15 @@ class Page:
             self._search = Tune(wanted, self.model, list(self.suites.values()), self.open_variants, self, self)
         return self._search
 
+    def _tournament(self, settings: object) -> Question:
+        from pyapp.breakout.question import Games, GamesSettings
+
+        wanted = GamesSettings.from_data(settings)
+        if self._games is None or self._games.settings != wanted or self._games.model is not self.model:
+            suite = self.suites["states"]
+            self._games = Games(wanted, self.model, suite, self._fetch, self.open_variants, self.open_breakout, self, self)
+        return self._games
+
     async def _answer(self, task: asyncio.Task[Report]) -> str:
         try:
             return '{"report": ' + (await task).to_json() + "}"
@@ -187,7 +205,7 @@ class Page:
             return _error("BadSettings", str(error), "Correct it and ask again.")
         finally:
             if self._task is task:
-                self._task = None
+                self._task = self._asked = None
 
     def adopt(self, report: str) -> None:
         """Go on with a report (JSON) that this page had before Python was started anew."""
@@ -238,10 +256,19 @@ class Page:
         """Say what a report (JSON) means: a JSON list of ``{"topic", "tone", "text"}``."""
         return json.dumps([asdict(sentence) for sentence in summarize(parse_report(report))])
 
+    def verdict(self, report: str) -> str:
+        """Say which engine of a report (JSON) to ship: `pyapp.verdict.Verdict` as JSON."""
+        return json.dumps(asdict(verdict(parse_report(report))))
+
     def cancel(self) -> None:
-        """End the running check; without one, nothing happens."""
-        if self._task:
+        """End what was asked; where nothing was, nothing happens. A tournament answers with the games that are finished."""
+        if self._task and not (self._games and self._asked is self._games and self._games.cancel()):
             self._task.cancel()
+
+    def pause(self, on: bool) -> None:
+        """Hold the running tournament, or let it go on; without one, nothing happens."""
+        if self._games:
+            self._games.pause(on)
 
     def picture(self, suite: str, case: int) -> NDArray[np.uint8]:
         """Return the newest frame of a state: uint8 [7056], 84 rows of 84 grey values."""

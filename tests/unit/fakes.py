@@ -122,3 +122,35 @@ class Recorder:
 
     def section(self, name: str, section: Section) -> None:
         self.sections.append((name, section))
+
+
+class FakeBreakout:
+    """A game of 7 + seed decisions; what is seen hangs on every action so far, and an action is worth its number."""
+
+    open_now = 0
+
+    @classmethod
+    async def opened(cls, cap: int = 100) -> Any:
+        return cls(cap)
+
+    def __init__(self, cap: int) -> None:
+        FakeBreakout.open_now += 1
+        self.cap = cap
+
+    def reset(self, seed: int) -> None:
+        self.random, self.left, self.steps = np.random.default_rng(seed), 7 + seed, 0
+        self._look(0)
+
+    def _look(self, action: int) -> None:
+        self.observation = np.zeros((4, 84, 84), np.uint8)
+        self.observation[:, 0, 0] = self.random.integers(1, 200, size=4) + action
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.left -= 1
+        self.steps += 1
+        self._look(action)
+        over = self.left == 0
+        return self.observation, float(action), over, not over and self.steps >= self.cap, {}
+
+    def close(self) -> None:
+        FakeBreakout.open_now -= 1

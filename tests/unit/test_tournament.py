@@ -2,51 +2,20 @@ import asyncio
 import dataclasses
 import hashlib
 import json
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import FakeEngine
+from fakes import FakeBreakout, FakeEngine, linear_scores
 
 from pyapp.breakout.games import Departure, Game, ReferenceGames, Start
-from pyapp.breakout.tournament import Tournament, TournamentSettings, engine_games, standing
+from pyapp.breakout.tournament import MANY, Tournament, TournamentSettings, fast_lanes
 from pyapp.engine import EngineError, EngineSpec
 from pyapp.errors import AppError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 STARTS = tuple(Start(seed=seed, opening=2) for seed in range(4))
-
-
-class FakeBreakout:
-    """A game of 7 + seed decisions; what is seen hangs on every action so far, and an action is worth its number."""
-
-    open_now = 0
-
-    @classmethod
-    async def opened(cls, cap=100):
-        return cls(cap)
-
-    def __init__(self, cap):
-        FakeBreakout.open_now += 1
-        self.cap = cap
-
-    def reset(self, seed):
-        self.random, self.left, self.steps = np.random.default_rng(seed), 7 + seed, 0
-        self._look(0)
-
-    def _look(self, action):
-        self.observation = np.zeros((4, 84, 84), np.uint8)
-        self.observation[:, 0, 0] = self.random.integers(1, 200, size=4) + action
-
-    def step(self, action):
-        self.left -= 1
-        self.steps += 1
-        self._look(action)
-        over = self.left == 0
-        return self.observation, float(action), over, not over and self.steps >= self.cap, {}
-
-    def close(self):
-        FakeBreakout.open_now -= 1
 
 
 @pytest.fixture(autouse=True)
@@ -167,28 +136,62 @@ def test_a_departure_is_explained_only_by_an_error_of_at_least_half_the_margin()
     assert not departure([0.8, 0.9, 0, 0], [0.8, 0.9, 0, 0]).explained, "the referee does not know the reference's action"
 
 
-def test_games_are_compared_only_without_epsilon():
+def test_games_are_compared_only_with_those_of_the_same_epsilon():
     reference = [Game(start=start, score=0, truncated=False, actions="0" * 50) for start in STARTS]
     assert all(one.departure is None for one in played(engine(), reference=reference)[1])
+    known = games_of(played(engine())[1])
+    again = played(engine(), reference=known)[1]
+    assert [(one.game, one.departure) for one in again] == [(game, None) for game in known]
+    other = [dataclasses.replace(game, actions=f"{game.actions[:-1]}{(int(game.actions[-1]) + 1) % 4}") for game in known]
+    assert all(one.departure for one in played(engine(), reference=other)[1])
 
 
-def test_standings_count_truncated_games():
-    tournament, finished = played(engine(), environment=lambda: FakeBreakout.opened(cap=9))
-    [found] = tournament.standings()
-    assert (found.games, found.truncated) == (4, 1)
-    assert found.min <= found.low <= found.mean <= found.high <= found.max
-    assert found.mean_decisions == pytest.approx((7 + 8 + 9 + 9) / 4)
-    assert found.decisions_per_s > 0
-    assert found == standing(finished)
+def test_the_same_decisions_with_another_score_are_another_game():
+    known = games_of(played(engine(), told=settings(epsilon=0))[1])
+    reference = [dataclasses.replace(game, score=game.score + 1) for game in known]
+    tournament, finished = played(engine(), told=settings(epsilon=0), reference=reference)
+    assert not finished
+    assert tournament.failures["wasm-1"].kind == "OtherGame"
+    assert "seed 0" in tournament.failures["wasm-1"].message
 
 
-def test_the_verdict_is_told_the_difference_to_the_reference_start_by_start():
-    finished = played(engine(), told=settings(epsilon=0))[1]
-    reference = [dataclasses.replace(one.game, score=one.game.score + 2) for one in finished]
-    told = engine_games(finished, reference)
-    assert (told.difference_low, told.difference_high) == (-2, -2)
-    assert told.reference_mean == pytest.approx(told.mean + 2)
-    assert engine_games(finished, []).difference_low is None
+def test_a_referee_that_fails_is_not_the_fault_of_the_engine():
+    class Dead(FakeEngine):
+        async def run(self, inputs, *, limit_s=60.0):
+            raise EngineError("EngineEnded", "gone", "")
+
+    reference = [
+        dataclasses.replace(game, actions="0" * 50) for game in games_of(played(engine(), told=settings(epsilon=0))[1])
+    ]
+    tournament, finished = played(
+        engine(), told=settings(epsilon=0), reference=reference, referee=Dead(EngineSpec.parse("wasm-2"))
+    )
+    assert not tournament.failures
+    departed = [one.departure for one in finished if one.departure]
+    assert departed
+    assert not any(departure.explained for departure in departed)
+
+
+@pytest.mark.parametrize(("a_state_s", "a_run_s", "lanes"), [(0.004, 0.0, 1), (0.0, 0.004, MANY)])
+def test_games_are_played_side_by_side_where_a_batch_costs_less(a_state_s, a_run_s, lanes):
+    def scores(observation):
+        time.sleep(a_run_s + a_state_s * len(observation))
+        return linear_scores(observation)
+
+    assert asyncio.run(fast_lanes(engine(scores=scores), 30)) == lanes
+    assert asyncio.run(fast_lanes(engine(scores=scores), MANY - 1)) == 1
+
+
+def test_batches_have_few_sizes():
+    sizes = []
+
+    def scores(observation):
+        sizes.append(len(observation))
+        return linear_scores(observation)
+
+    starts = tuple(Start(seed=seed) for seed in range(8))
+    played(engine(scores=scores), told=settings(starts=starts, lanes=8))
+    assert set(sizes) <= {8, 4, 2, 1}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +200,7 @@ def test_the_verdict_is_told_the_difference_to_the_reference_start_by_start():
         ({"starts": ()}, "at least one start"),
         ({"starts": (Start(seed=1), Start(seed=1))}, "same start"),
         ({"epsilon": 1.5}, "1.5"),
-        ({"lanes": 0}, "got 0"),
+        ({"lanes": -1}, "got -1"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong, named):
@@ -235,8 +238,10 @@ def reference():
 
 def test_the_committed_games_are_of_the_committed_model(reference):
     assert reference.model_sha256 == hashlib.sha256((FIXTURES / "breakout_dqn.onnx").read_bytes()).hexdigest()
-    assert len(reference.games) == 30
-    assert len({game.actions[game.start.opening :] for game in reference.games}) > 25
+    for epsilon in (0, 0.01):
+        games = reference.at(epsilon).values()
+        assert len(games) == 30
+        assert len({game.actions[game.start.opening :] for game in games}) > 25
     assert reference.to_json() == (FIXTURES / "games.json").read_text(encoding="utf-8")
 
 
@@ -270,11 +275,11 @@ def test_native_python_plays_a_committed_game_again(reference):
     from pyapp.native.atari import NativeBreakout
     from pyapp.native.engine import open_engine
 
-    shortest = min(reference.games, key=lambda game: game.decisions)
+    shortest = min(reference.at(0.01).values(), key=lambda game: game.decisions)
 
     async def main():
         opened = await open_engine(EngineSpec.parse("wasm-1"), (FIXTURES / "breakout_dqn.onnx").read_bytes())
-        told = TournamentSettings(starts=(shortest.start,), epsilon=0)
+        told = TournamentSettings(starts=(shortest.start,), epsilon=shortest.epsilon)
 
         async def make():
             return NativeBreakout(max_frames=reference.max_frames)

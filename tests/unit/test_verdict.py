@@ -4,7 +4,7 @@ import pytest
 
 from pyapp import report as r
 from pyapp.engine import EngineSpec
-from pyapp.verdict import CRITERIA, EngineGames, verdict
+from pyapp.verdict import CRITERIA, verdict
 from tests.unit.fakes import ENVIRONMENT
 
 NOT_WEBGPU = r.Failure(name="WebGpuUnavailable", message="no adapter", remedy="Use another browser.")
@@ -62,8 +62,18 @@ def report(engines, times, ratios, *, wrong=(), asked=True, loop=(), **environme
     )  # fmt: skip
 
 
-def games(name, low=-2.0, high=1.0, unexplained=0):
-    return EngineGames(name, 30, 31.0, 29.0, 33.0, 4, unexplained, 31.5, low, high)
+def games(name, low=-2.0, high=1.0, unexplained=0, error=None):
+    scores = {"mean": 31.0, "low": 29.0, "high": 33.0, "median": 31.0, "min": 20.0, "max": 40.0, "mean_decisions": 900.0}
+    counts = {"games": 30, "truncated": 0, "compared": 30, "departures": 4, "unexplained": unexplained}
+    against = {"reference_mean": 31.5, "difference_low": low, "difference_high": high}
+    speeds = {"decisions_per_s": 100.0, "games_per_min": 6.0}
+    return r.TournamentEntry(
+        engine=name, epsilon=0.01, lanes=1, played=[], error=error, **scores, **counts, **against, **speeds
+    )
+
+
+def played(*entries):
+    return replace(CLEAR, tournament=list(entries))
 
 
 def line(found, name, criterion):
@@ -167,16 +177,24 @@ def test_without_a_ratio_it_is_open(ratios):
 
 
 def test_games_that_depart_unexplained_are_wrong_answers():
-    found = verdict(CLEAR, [games("webgpu-fast", unexplained=2), games("wasm-1")])
+    found = verdict(played(games("webgpu-fast", unexplained=2), games("wasm-1")))
     assert found.engine == "wasm-1"
     assert line(found, "webgpu-fast", "answers").status == "fail"
-    assert "4 departures in 30 games, 2 of them unexplained" in line(found, "webgpu-fast", "answers").text
+    assert (
+        "4 departures in 30 games compared with Python's, 2 of them unexplained" in line(found, "webgpu-fast", "answers").text
+    )
     assert line(found, "wasm-1", "scores").status == "pass"
-    assert verdict(CLEAR, [games("webgpu-fast"), games("wasm-1")]).engine == "webgpu-fast"
+    assert verdict(played(games("webgpu-fast"), games("wasm-1"))).engine == "webgpu-fast"
+
+
+def test_an_engine_that_stopped_playing_is_unstable():
+    found = verdict(played(games("webgpu-fast", error=NOT_WEBGPU), games("wasm-1")))
+    assert line(found, "webgpu-fast", "stability").status == "fail"
+    assert "stopped playing (WebGpuUnavailable" in line(found, "webgpu-fast", "stability").text
 
 
 def test_scores_below_the_reference_rule_an_engine_out():
-    found = verdict(CLEAR, [games("webgpu-fast", -6.0, -1.0), games("wasm-1")])
+    found = verdict(played(games("webgpu-fast", -6.0, -1.0), games("wasm-1")))
     assert found.engine == "wasm-1"
     assert line(found, "webgpu-fast", "scores").status == "fail"
     assert "-6.0 to -1.0" in line(found, "webgpu-fast", "scores").text
