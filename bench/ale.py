@@ -6,13 +6,11 @@ The same code (`bench/inside/ale.py`) runs on CPython with ale_py and in the pag
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-from common import ROOT, abba, finish, load, page, run_inside
+from common import abba, finish, inside, load, page, run_inside
 from numpy.typing import NDArray
 
 from pyapp.native.atari import NativeBreakout
@@ -33,20 +31,9 @@ class Side(NamedTuple):
     resizes: list[NDArray[np.float64]]
 
 
-def inside() -> ModuleType:
-    """Import the script that the page runs, to run it here."""
-    path = ROOT / "bench" / "inside" / "ale.py"
-    spec = importlib.util.spec_from_file_location("bench_inside_ale", path)
-    if spec is None or spec.loader is None:
-        raise RuntimeError(f"cannot import {path}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def measure(blocks: int, frames: int, decisions: int) -> list[Side]:
     """Time both sides in turns; returns the native one and the page's."""
-    script = inside()
+    script = inside("ale")
     found = [Side([], [], []), Side([], [], [])]
     with page() as driver, NativeBreakout() as environment:
         environment.reset(0)

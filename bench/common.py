@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import json
 import math
 import os
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -83,6 +85,17 @@ def run_inside(driver: PageDriver, script: str, **values: object) -> Any:
             raise RuntimeError(traceback)
     # The console answers with the repr of a string of JSON.
     return json.loads(ast.literal_eval(answer["repr"] or ""))
+
+
+def inside(script: str) -> ModuleType:
+    """Import a script that the page runs, `bench/inside/SCRIPT.py`, to run it here."""
+    path = ROOT / "bench" / "inside" / f"{script}.py"
+    spec = importlib.util.spec_from_file_location(f"bench_inside_{script}", path)
+    if spec is None or spec.loader is None:
+        raise RuntimeError(f"cannot import {path}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def abba(rounds: int) -> list[tuple[int, int]]:

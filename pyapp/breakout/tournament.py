@@ -274,7 +274,9 @@ class Tournament:
         batch = np.zeros((width, 4, 84, 84), np.float32)
         for state, lane in zip(batch, playing, strict=False):
             state[...] = lane.environment.observation
-        scores = (await engine.run({"observation": batch}, limit_s=ANSWER_LIMIT_S))["q_values"][: len(playing)]
+        # Not `run`, which knows no fast lane.
+        answer, _ = await engine.run_timed({"observation": batch}, limit_s=ANSWER_LIMIT_S)
+        scores = answer["q_values"][: len(playing)]
         ended: list[tuple[_Lane, bool]] = []
         left: list[_Lane] = []
         for lane, q_values in zip(playing, scores, strict=True):
@@ -324,10 +326,10 @@ async def fast_lanes(engine: Engine, games: int) -> int:
     seconds = {}
     for width in (1, MANY):
         state = {"observation": np.zeros((width, 4, 84, 84), np.float32)}
-        await engine.run(state)
+        await engine.run_timed(state)
         begun = time.perf_counter()
         for _ in range(TRIALS):
-            await engine.run(state, limit_s=ANSWER_LIMIT_S)
+            await engine.run_timed(state, limit_s=ANSWER_LIMIT_S)
         seconds[width] = time.perf_counter() - begun
     return MANY if seconds[MANY] < WORTH * MANY * seconds[1] else 1
 
