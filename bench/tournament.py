@@ -19,8 +19,8 @@ from pyapp.native.atari import NativeBreakout
 from pyapp.native.engine import open_engine
 from pyapp.stats import ratio_interval
 
-SHARE = 0.4
-"""The least share of native decisions a second."""
+BOUND = 2.5
+"""A decision in the page may take that many times as long as on CPython: 0.4 of its speed."""
 
 PARTS = ("whole", "infer", "compute", "step")
 
@@ -66,7 +66,7 @@ def main() -> int:
     arguments = parser.parse_args()
     before = load()
     native, wasm = measure(arguments.blocks, arguments.decisions)
-    print(f"{'ms of a decision':28} {'native':>8} {'page':>8} {'ratio':>7} {'part of the difference':>24}")
+    print(f"{'ms of a decision':42} {'native':>8} {'page':>8} {'ratio':>7} {'part of the difference':>24}")
     medians = [{name: float(np.median(np.concatenate(side[name]))) for name in PARTS} for side in (native, wasm)]
     for side in medians:  # what neither the engine nor the environment takes: Python between them, and the way to the worker
         side["bridge"] = side["infer"] - side["compute"]
@@ -77,23 +77,23 @@ def main() -> int:
         "compute": "- the engine's arithmetic",
         "bridge": "- the way to the engine",
         "step": "- the environment",
-        "rest": "- Python in between",
+        "rest": "- Python, less what runs at the same time",
     }
     for name, label in labels.items():
+        ratio = f"{there[name] / here[name]:.2f}" if here[name] > 0 and there[name] > 0 else "-"
         part = (there[name] - here[name]) / (there["whole"] - here["whole"])
-        print(f"{label:28} {here[name]:8.3f} {there[name]:8.3f} {there[name] / here[name]:7.2f} {part:24.0%}")
-    ratio = ratio_interval(wasm["whole"], native["whole"], 50, seed=0)
-    share = 1 / ratio.value
+        print(f"{label:42} {here[name]:8.3f} {there[name]:8.3f} {ratio:>7} {part:24.0%}")
+    found = ratio_interval(wasm["whole"], native["whole"], 50, seed=0)
+    share = 1 / found.value
     print(f"decisions/s: native {1000 / here['whole']:.0f}, page {1000 / there['whole']:.0f}: {share:.3f} of it")
     print(f"{before} before, {load()} after")
     return finish(
         "tournament",
-        ratio=ratio.value,
-        bound=1 / SHARE,
+        ratio=found.value,
+        bound=BOUND,
         n=arguments.blocks * arguments.decisions,
-        interval=[round(ratio.low, 4), round(ratio.high, 4)],
+        interval=[round(found.low, 4), round(found.high, 4)],
         decisions_share=round(share, 4),
-        decisions_share_bound=SHARE,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -189,6 +189,10 @@ class StageTimes:
     floor_ms: NDArray[np.float64] | None
 
 
+type Running = Coroutine[Any, Any, tuple[dict[str, NDArray[Any]], float]]
+"""A run that is awaited for its outputs by name, and the milliseconds that it took."""
+
+
 class Engine(Protocol):
     """A model in one configuration, ready to run.
 
@@ -213,6 +217,12 @@ class Engine(Protocol):
 
     async def run_timed(self, inputs: Tensors, *, limit_s: float = 60.0) -> tuple[dict[str, NDArray[Any]], float]:
         """Do what `run` does; return the outputs, and the milliseconds of what `time` would have timed."""
+
+    def begin(self, inputs: Tensors, *, limit_s: float = 60.0) -> Running | None:
+        """Begin what `run_timed` does, and return what to await for the answer, before anything else is asked.
+
+        The caller can work meanwhile. None, and nothing has begun, where the engine works only while it is waited for.
+        """
 
     async def time(self, inputs: Tensors, runs: int, *, limit_s: float = 60.0) -> TimedBlock:
         """Time `runs` runs where the work is done; `limit_s` bounds one run, in seconds."""

@@ -39,17 +39,22 @@ export class Lane {
     this.output = new Uint8Array(this.buffer, HEADER_BYTES + aligned(inputBytes), outputBytes);
   }
 
+  /** Asks what is in `input`, and does not wait for the answer. */
+  ask() {
+    Atomics.add(this.#control, ASKED, 1);
+    Atomics.notify(this.#control, ASKED);
+  }
+
   /**
-   * Asks what is in `input`.
-   * @param {number} limitMs how long the answer may take
+   * Waits for the answer.
+   * @param {number} limitMs how long it may take
    * @returns {Promise<boolean> | boolean} whether there was an answer in time; a promise if it takes a while
    * @throws what `lose` was given, now or later
    */
-  ask(limitMs) {
+  answer(limitMs) {
     if (this.#lost) throw this.#lost;
     const control = this.#control;
-    const question = Atomics.add(control, ASKED, 1) + 1;
-    Atomics.notify(control, ASKED);
+    const question = Atomics.load(control, ASKED);
     Atomics.wait(control, ANSWERED, question - 1, STILL_MS);
     return Atomics.load(control, ANSWERED) === question || this.#waitFor(question, performance.now() + limitMs);
   }

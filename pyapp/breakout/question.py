@@ -175,6 +175,8 @@ class Games:
             self._tournament = None
             for engine in engines.values():
                 await engine.close()
+        total = len(self._entries) * len(self.settings.starts())
+        self.listener.progress("played", len(self._finished), total)
         warnings = ["the tab was hidden meanwhile, so it may have played slower; keep it in front"] if hidden.was else []
         return r.Report(
             schema=r.SCHEMA,

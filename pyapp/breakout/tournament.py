@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import deque
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import batched, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyapp.breakout.environment import Breakout
-    from pyapp.engine import Engine
+    from pyapp.engine import Engine, Running
 
 YIELD_EVERY = 32
 """Decisions between two looks at what else there is to do: an engine may answer without ever waiting."""
 
+BY_TURNS = 2
+"""Games that are open at once where each asks for itself."""
+
 MANY = 8
-"""Games side by side, where that is faster."""
+"""Games side by side in one batch, where that is faster."""
 
 TRIALS = 5
 WORTH = 0.8
@@ -45,8 +49,8 @@ class TournamentSettings:
     epsilon
         Chance of a random action, in 0..1; its random numbers hang on a game's seed alone.
     lanes
-        Games that are played side by side, their states in one batch; 0: one, or `MANY` where an engine is measured to be
-        faster that way. A batch may be rounded differently from single states.
+        Games whose states share a batch; 0: one, or `MANY` where an engine is measured to be faster that way.
+        A batch may be rounded differently from single states.
 
     Raises
     ------
@@ -100,6 +104,8 @@ class _Lane:
     actions: list[str] = field(default_factory=list)
     score: float = 0.0
     seconds: float = 0.0
+    over: bool = False
+    truncated: bool = False
     departure: Departure | None = None
 
     def begin(self) -> None:
@@ -108,17 +114,58 @@ class _Lane:
         for action in self.start.actions():
             self.play(action)
 
-    def game(self, truncated: bool, epsilon: float) -> Game:
+    def game(self, epsilon: float) -> Game:
         """Return what was played."""
         actions = "".join(self.actions)
-        return Game(start=self.start, score=self.score, truncated=truncated, actions=actions, epsilon=epsilon)
+        return Game(start=self.start, score=self.score, truncated=self.truncated, actions=actions, epsilon=epsilon)
 
-    def play(self, action: int) -> tuple[bool, bool]:
-        """Play one action; return whether the game is over, and whether it was cut off."""
+    def play(self, action: int) -> None:
+        """Play one action."""
         self.actions.append(str(action))
-        _, reward, terminated, truncated, _ = self.environment.step(action)
+        _, reward, terminated, self.truncated, _ = self.environment.step(action)
         self.score += reward
-        return terminated or truncated, truncated
+        self.over = terminated or self.truncated
+
+
+class _Group:
+    """Games whose states are one batch."""
+
+    def __init__(self, lanes: Sequence[_Lane]) -> None:
+        self.lanes = list(lanes)
+        self.actions: list[int] = []
+        self.states: NDArray[np.float32] = np.empty((0, 4, 84, 84), np.float32)
+        self._width = len(lanes)
+
+    def ask(self, engine: Engine) -> Running:
+        """Ask for the next decision of each; what is returned must be awaited before another group asks.
+
+        The batch keeps its size while games end, halving: for every size of its own, an engine may have to prepare anew.
+        """
+        while len(self.lanes) <= self._width // 2:
+            self._width //= 2
+        self.states = np.zeros((self._width, 4, 84, 84), np.float32)
+        for state, lane in zip(self.states, self.lanes, strict=False):
+            state[...] = lane.environment.observation
+        inputs = {"observation": self.states}
+        # Not `run`, which knows no fast lane.
+        return engine.begin(inputs, limit_s=ANSWER_LIMIT_S) or engine.run_timed(inputs, limit_s=ANSWER_LIMIT_S)
+
+    def choose(self, scores: NDArray[np.float32]) -> None:
+        """Turn scores, float32 [lanes,4], into actions."""
+        self.actions = [lane.agent.choose(q_values) for lane, q_values in zip(self.lanes, scores, strict=True)]
+
+    def move(self, spent: float) -> None:
+        """Play the actions; share out the time until now, and the seconds `spent` before."""
+        for lane, action in zip(self.lanes, self.actions, strict=True):
+            lane.play(action)
+        share = (time.perf_counter() + spent) / len(self.lanes)
+        for lane in self.lanes:
+            lane.seconds += share
+
+    def left(self) -> list[_Group]:
+        """Let games go that are over, and return this group if any are left."""
+        self.lanes = [lane for lane in self.lanes if not lane.over]
+        return [self] if self.lanes else []
 
 
 class Tournament:
@@ -217,10 +264,10 @@ class Tournament:
         """
         for engine in self._engines:
             await self._guarded(engine, self._choose_lanes(engine))
-        starts, turn = self._settings.starts, max(self._lanes.values(), default=1)
+        starts, turn = self._settings.starts, max(BY_TURNS, *self._lanes.values())
         for at in range(0, len(starts), turn):
             for engine in self._engines:
-                width = self.lanes(engine.spec.name)
+                width = max(BY_TURNS, self.lanes(engine.spec.name))
                 for first in range(at, min(at + turn, len(starts)), width):
                     if not self._cancelled and engine.spec.name not in self.failures:
                         await self._guarded(engine, self._play(engine, starts[first : min(first + width, at + turn)]))
@@ -238,79 +285,81 @@ class Tournament:
         self._lanes[engine.spec.name] = self._settings.lanes or await fast_lanes(engine, len(self._settings.starts))
 
     async def _play(self, engine: Engine, starts: Sequence[Start]) -> None:
+        """Play games that share a batch or, where they do not, two by turns: the engine works for one while the other moves."""
         lanes: list[_Lane] = []
+        asked: tuple[_Group, Running] | None = None
         try:
             for start in starts:
                 if (engine.spec.name, start) not in self._found:
                     lanes.append(await self._lane(engine, start))
                     lanes[-1].begin()
-            playing, decisions, width = list(lanes), 0, len(lanes)
-            while playing:
-                self._playing = (engine.spec.name, playing)
-                if decisions % YIELD_EVERY == 0:
+            rounds, width = 0, self.lanes(engine.spec.name)
+            waiting = deque(_Group(batch) for batch in batched(lanes, width))
+            while waiting or asked:
+                self._playing = (engine.spec.name, [lane for lane in lanes if not lane.over])
+                if rounds % YIELD_EVERY == 0:
                     self._on_progress(self)
                     await asyncio.sleep(0)
                 await self._running.wait()
                 if self._cancelled:
                     return
-                while len(playing) <= width // 2:
-                    width //= 2
-                playing = await self._decide(engine, playing, width)
-                decisions += 1
+                rounds += 1
+                begun = time.perf_counter()
+                group, scores = (asked[0], await _scores(asked)) if asked else (None, None)
+                answered = time.perf_counter()
+                if group and scores is not None:
+                    group.choose(scores)
+                    await self._compare(group, scores)  # not in the time that is taken
+                chosen = time.perf_counter()
+                asked = None
+                if waiting:
+                    following = waiting.popleft()
+                    asked = (following, following.ask(engine))
+                if group:
+                    group.move(answered - begun - chosen)
+                    self._end([lane for lane in group.lanes if lane.over], engine.spec.name)
+                    waiting.extend(group.left())
         finally:
+            if asked:
+                asked[1].close()
             for lane in lanes:
                 lane.environment.close()
+
+    def _end(self, ended: Sequence[_Lane], engine: str) -> None:
+        for lane in ended:
+            game = lane.game(float(self._settings.epsilon))
+            if lane.expected and not lane.departure and game != lane.expected:
+                raise _other_game(engine, game, lane.expected)
+            self._found[engine, lane.start] = Finished(engine, game, lane.seconds, lane.departure)
+            self._on_change(self)
 
     async def _lane(self, engine: Engine, start: Start) -> _Lane:
         agent = Agent(engine, epsilon=self._settings.epsilon, seed=start.seed)
         return _Lane(start, await self._open(), agent, self._reference.get(start))
 
-    async def _decide(self, engine: Engine, playing: list[_Lane], width: int) -> list[_Lane]:
-        """Make one decision in each game; return those that go on.
+    async def _compare(self, group: _Group, scores: NDArray[np.float32]) -> None:
+        """Keep the first decision of each game that is not the reference's; called after each, before it is played."""
+        for lane, action, state, q_values in zip(group.lanes, group.actions, group.states, scores, strict=False):
+            decision = len(lane.actions)
+            if lane.expected is None or lane.departure or decision >= lane.expected.decisions:
+                continue
+            expected = int(lane.expected.actions[decision])
+            if action == expected:
+                continue
+            reference = q_values
+            if self._referee:
+                with contextlib.suppress(EngineError):  # the referee's fault is not the engine's
+                    inputs = {"observation": state[np.newaxis]}
+                    [reference] = (await self._referee.run(inputs, limit_s=ANSWER_LIMIT_S))["q_values"]
+            seen = state.astype(np.uint8)
+            lane.departure = Departure(lane.start, decision, action, expected, seen, q_values.copy(), reference.copy())
 
-        The batch is padded to `width` states: for every size of its own, an engine may have to prepare anew.
-        """
-        begun = time.perf_counter()
-        batch = np.zeros((width, 4, 84, 84), np.float32)
-        for state, lane in zip(batch, playing, strict=False):
-            state[...] = lane.environment.observation
-        # Not `run`, which knows no fast lane.
-        answer, _ = await engine.run_timed({"observation": batch}, limit_s=ANSWER_LIMIT_S)
-        scores = answer["q_values"][: len(playing)]
-        ended: list[tuple[_Lane, bool]] = []
-        left: list[_Lane] = []
-        for lane, q_values in zip(playing, scores, strict=True):
-            over, truncated = lane.play(lane.agent.choose(q_values))
-            if over:
-                ended.append((lane, truncated))
-            else:
-                left.append(lane)
-        share = (time.perf_counter() - begun) / len(playing)
-        for lane, state, q_values in zip(playing, batch, scores, strict=False):
-            lane.seconds += share
-            await self._compare(lane, state, q_values)  # not in the time that is taken
-        for lane, truncated in ended:
-            game = lane.game(truncated, float(self._settings.epsilon))
-            if lane.expected and not lane.departure and game != lane.expected:
-                raise _other_game(engine.spec.name, game, lane.expected)
-            self._found[engine.spec.name, lane.start] = Finished(engine.spec.name, game, lane.seconds, lane.departure)
-            self._on_change(self)
-        return left
 
-    async def _compare(self, lane: _Lane, state: NDArray[np.float32], q_values: NDArray[np.float32]) -> None:
-        """Keep the first decision that is not the reference's; called after each, with what it was made from."""
-        decision = len(lane.actions) - 1
-        if lane.expected is None or lane.departure or decision >= lane.expected.decisions:
-            return
-        action, expected = int(lane.actions[decision]), int(lane.expected.actions[decision])
-        if action == expected:
-            return
-        reference = q_values
-        if self._referee:
-            with contextlib.suppress(EngineError):  # the referee's fault is not the engine's
-                [reference] = (await self._referee.run({"observation": state[np.newaxis]}, limit_s=ANSWER_LIMIT_S))["q_values"]
-        seen = state.astype(np.uint8)
-        lane.departure = Departure(lane.start, decision, action, expected, seen, q_values.copy(), reference.copy())
+async def _scores(asked: tuple[_Group, Running]) -> NDArray[np.float32]:
+    group, running = asked
+    outputs, _ = await running
+    scores: NDArray[np.float32] = outputs["q_values"][: len(group.lanes)]
+    return scores
 
 
 async def fast_lanes(engine: Engine, games: int) -> int:

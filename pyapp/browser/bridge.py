@@ -19,8 +19,11 @@ class JsLane(Protocol):
     failed: bool
     compute_ms: float
 
-    def ask(self, limit_ms: float, /) -> Awaitable[bool] | bool:
-        """Ask what is in `input`; return whether there was an answer in time."""
+    def ask(self) -> None:
+        """Ask what is in `input`."""
+
+    def answer(self, limit_ms: float, /) -> Awaitable[bool] | bool:
+        """Wait for the answer; return whether there was one in time."""
 
 
 class JsEngine(Protocol):

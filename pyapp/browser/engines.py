@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from pyodide.ffi import JsException
 
 from pyapp.browser.bridge import JsBridge, JsEngine, JsLane, from_js_error, to_plain
-from pyapp.engine import AdapterFacts, EngineError, EngineFacts, EngineSpec, NodeProfile, StageTimes, Tensors, TimedBlock
+from pyapp.engine import (
+    AdapterFacts,
+    EngineError,
+    EngineFacts,
+    EngineSpec,
+    NodeProfile,
+    Running,
+    StageTimes,
+    Tensors,
+    TimedBlock,
+)
 
 OPEN_LIMIT_S = 180.0
 """Opening loads up to 16 MB over the visitor's network."""
@@ -52,8 +62,21 @@ class BrowserEngine:
 
         From the second run of the same shape on it goes by the fast lane, where there is one.
         """
-        if self._lane and self._lane.fits(inputs) and (answer := await self._lane.run(inputs, limit_s)):
-            return answer
+        if (begun := self.begin(inputs, limit_s=limit_s)) is not None:
+            return await begun
+        return await self._by_message(inputs, limit_s)
+
+    def begin(self, inputs: Tensors, *, limit_s: float = 60.0) -> Running | None:
+        """Begin a run; see `Engine.begin`."""
+        if self._lane is None or not self._lane.fits(inputs):
+            return None
+        self._lane.ask(inputs)
+        return self._finish(self._lane, inputs, limit_s)
+
+    async def _finish(self, lane: FastLane, inputs: Tensors, limit_s: float) -> tuple[dict[str, NDArray[Any]], float]:
+        return await lane.answer(limit_s) or await self._by_message(inputs, limit_s)
+
+    async def _by_message(self, inputs: Tensors, limit_s: float) -> tuple[dict[str, NDArray[Any]], float]:
         # On the fast lane an engine that throws cannot say why; asked by message, it does.
         try:
             async with asyncio.timeout(limit_s + SILENCE_S):
@@ -124,12 +147,16 @@ class FastLane:
             return False
         return not self._lane.busy
 
-    async def run(self, inputs: Tensors, limit_s: float) -> tuple[dict[str, NDArray[Any]], float] | None:
-        """Run the model once; None where it threw."""
+    def ask(self, inputs: Tensors) -> None:
+        """Have the model run once."""
         # assign and assign_to want plain bytes on both sides.
         self._input.assign(np.ascontiguousarray(inputs[self._about.input]).view(np.uint8).ravel())
+        self._lane.ask()
+
+    async def answer(self, limit_s: float) -> tuple[dict[str, NDArray[Any]], float] | None:
+        """Return the answer to what was asked; None where the model threw."""
         try:
-            answered = self._lane.ask(limit_s * 1000)
+            answered = self._lane.answer(limit_s * 1000)
             if not isinstance(answered, bool):
                 answered = await answered
         except JsException as error:

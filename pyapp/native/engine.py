@@ -38,6 +38,9 @@ class NativeEngine:
         """Run the model once; see `Engine.run`. `limit_s` is not watched over here."""
         return (await self.run_timed(inputs, limit_s=limit_s))[0]
 
+    def begin(self, inputs: Tensors, *, limit_s: float = 60.0) -> None:
+        """Begin nothing: onnxruntime works while it is waited for; see `Engine.begin`."""
+
     async def run_timed(self, inputs: Tensors, *, limit_s: float = 60.0) -> tuple[dict[str, NDArray[Any]], float]:
         """Run the model once, timed; see `Engine.run_timed`."""
         session = self._opened()

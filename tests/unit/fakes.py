@@ -66,6 +66,9 @@ class FakeEngine:
     async def run(self, inputs: dict[str, np.ndarray], *, limit_s: float = 60.0) -> dict[str, np.ndarray]:
         return (await self.run_timed(inputs))[0]
 
+    def begin(self, inputs: dict[str, np.ndarray], *, limit_s: float = 60.0) -> Any:
+        return None
+
     async def run_timed(self, inputs: dict[str, np.ndarray], *, limit_s: float = 60.0) -> tuple[dict[str, np.ndarray], float]:
         self.asked += 1
         await asyncio.sleep(0)

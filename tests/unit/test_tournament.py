@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -173,13 +174,56 @@ def test_a_referee_that_fails_is_not_the_fault_of_the_engine():
 
 
 @pytest.mark.parametrize(("a_state_s", "a_run_s", "lanes"), [(0.004, 0.0, 1), (0.0, 0.004, MANY)])
-def test_games_are_played_side_by_side_where_a_batch_costs_less(a_state_s, a_run_s, lanes):
+def test_games_are_courseide_by_side_where_a_batch_costs_less(a_state_s, a_run_s, lanes):
     def scores(observation):
         time.sleep(a_run_s + a_state_s * len(observation))
         return linear_scores(observation)
 
     assert asyncio.run(fast_lanes(engine(scores=scores), 30)) == lanes
     assert asyncio.run(fast_lanes(engine(scores=scores), MANY - 1)) == 1
+
+
+class Eager(FakeEngine):
+    """Works while others do something else."""
+
+    log: ClassVar[list[str]] = []
+
+    def begin(self, inputs, *, limit_s=60.0):
+        Eager.log.append("begin")
+        return self.answer(inputs)
+
+    async def answer(self, inputs):
+        found = await self.run_timed(inputs)
+        Eager.log.append("answer")
+        return found
+
+
+class Logged(FakeBreakout):
+    def step(self, action):
+        Eager.log.append("step")
+        return super().step(action)
+
+
+async def logged():
+    return Logged(100)
+
+
+def test_an_engine_works_for_one_game_while_the_other_moves():
+    Eager.log.clear()
+    eager = Eager(EngineSpec.parse("wasm-1"))
+    _, finished = played(eager, environment=logged)
+    assert games_of(finished) == games_of(played(engine())[1])
+    course = "".join(entry[0] for entry in Eager.log)
+    assert "abs" in course, "the next run begins before the game moves"
+    assert "bb" not in course.replace("s", ""), "one run at a time"
+    assert [one.seconds > 0 for one in finished] == [True] * 4
+
+
+def test_a_run_that_is_under_way_when_it_is_cancelled_is_let_go(recwarn):
+    eager = Eager(EngineSpec.parse("wasm-1"))
+    _, kept = played(eager, on_change=lambda one: one.cancel())
+    assert len(kept) == 1
+    assert not recwarn
 
 
 def test_batches_have_few_sizes():
