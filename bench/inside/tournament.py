@@ -15,8 +15,8 @@ async def block(engine, open_environment, decisions, seed):
     -------
     dict
         Milliseconds of one decision: `whole`, in a tournament of two games that are cut off after so many decisions; and of
-        each of one game's, with the same actions: `infer`, from asking the engine to its answer; `compute`, the engine's own part of that;
-        `step`, of the environment.
+        each of one game's, with the same actions: `infer`, from asking the engine to its answer; `compute`, the engine's own
+        part of that; `step`, of the environment.
     """
 
     async def short():

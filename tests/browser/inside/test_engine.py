@@ -193,7 +193,8 @@ async def test_an_engine_that_is_lost_while_it_answers_says_so(opened, faulty):
     async with opened("wasm-1", faulty.endless) as engine:
         lane = await open_lane(engine._worker, "wasm-1", x, {"y": np.zeros(1, np.float32)})
         assert lane, "there was no fast lane"
-        asked = asyncio.ensure_future(error_of(lane.run(x, 60.0)))
+        lane.ask(x)
+        asked = asyncio.ensure_future(error_of(lane.answer(60.0)))
         await asyncio.sleep(0.1)
         assert not asked.done(), "an endless model has answered"
         engine._worker.end()

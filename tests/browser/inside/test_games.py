@@ -73,7 +73,7 @@ def with_an_error(content):
 
 def end_at_the_first(tournament):
     """There is no need to play on once a game has departed."""
-    if tournament.finished[-1].departure:
+    if any(one.departure for one in tournament.finished):
         tournament.cancel()
 
 
@@ -81,9 +81,9 @@ async def test_a_planted_error_is_found_where_it_first_shows(opened, open_breako
     async with opened("wasm-1") as referee, opened("wasm-2", with_an_error(model)) as planted:
         tournament, games = await tournament_of(open_breakout, planted, 0, 0, referee=referee, on_change=end_at_the_first)
         finished = await tournament.play()
-        departed = finished[-1]
-        found, expected = departed.departure, games[len(finished) - 1]
-        assert found is not None, "no game departed"
+        departed = next((one for one in finished if one.departure), None)
+        assert departed, "no game departed"
+        found, [expected] = departed.departure, [game for game in games if game.start == departed.game.start]
         assert departed.game.actions[: found.decision] == expected.actions[: found.decision]
         inputs = {"observation": found.observation[np.newaxis].astype(np.float32)}
         assert int((await referee.run(inputs))["q_values"][0].argmax()) == found.expected
