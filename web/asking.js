@@ -19,13 +19,16 @@ import { toWireError } from './wire.js';
  * @property {import('./store.js').Store} store
  * @property {Record<Question, Place>} places
  * @property {(state: State) => void} onState
- * @property {(question: Question, error: import('./types.d.ts').WireError | null) => void} onEnd null where there was an answer
+ * @property {(question: Question, wanted: object) => boolean} goesOn whether a question with these settings goes on where it was ended
+ * @property {(question: Question, wanted: object, error: import('./types.d.ts').WireError | null) => void} onEnd null where there was an answer
  */
 
 export class Asking {
   #parts;
   /** @type {Question} */
   #asked = 'check';
+  /** Whether it goes on where it was ended. */
+  #goesOn = false;
   /** Whether what is asked has not shown anything yet. */
   #fresh = false;
   /** Whether Python is there. */
@@ -58,9 +61,10 @@ export class Asking {
 
   /** @param {Question} question @param {object} wanted its settings */
   async ask(question, wanted) {
-    const { python, results, reports, places, onEnd } = this.#parts;
+    const { python, results, reports, places, goesOn, onEnd } = this.#parts;
     publicPage.error = null;
     this.#asked = question;
+    this.#goesOn = goesOn(question, wanted);
     this.#occupy(true);
     places[question].start();
     this.#fresh = true;
@@ -68,14 +72,16 @@ export class Asking {
       if (question !== 'check') await reports.showOwn();
       const report = await python.ask(question, wanted);
       for (const entry of question === 'check' ? [] : report.engines) results.add('engines', entry);
+      // Engines that had played all their games before it went on were not told of again.
+      for (const entry of question === 'tournament' ? report.tournament : []) results.add('tournament', entry);
       await results.finish(report);
       this.keep(report);
-      onEnd(question, null);
+      onEnd(question, wanted, null);
     } catch (error) {
       publicPage.error = toWireError(error);
       if (!this.#fresh) await results.finish(null);
       places[question].fail(error);
-      onEnd(question, publicPage.error);
+      onEnd(question, wanted, publicPage.error);
     } finally {
       this.#fresh = false;
       places[question].stop();
@@ -106,7 +112,7 @@ export class Asking {
     const { results, reports } = this.#parts;
     // Only now is it sure that it is being answered: until then the last results stay.
     if (this.#fresh) {
-      results.begin(this.#asked);
+      results.begin(this.#asked, this.#goesOn);
       if (this.#asked === 'check') reports.checkBegins();
     }
     this.#fresh = false;

@@ -12,6 +12,8 @@ import { BootView } from './views/boot.js';
 import { ComparedView } from './views/compared.js';
 import { byId, h } from './views/dom.js';
 import { drawer } from './views/drawer.js';
+import { GamesAsk } from './views/games-ask.js';
+import { PauseButton } from './views/pause.js';
 import { PlayView } from './views/play.js';
 import { PythonView } from './views/python.js';
 import { Place } from './views/place.js';
@@ -61,12 +63,17 @@ async function main() {
 
   const cancel = () => void python.cancel();
   const allowsPrecision = h('input', { type: 'checkbox', id: 'tune-precision' });
+  const games = new GamesAsk();
   const places = {
     check,
     explain: question(byId('explain'), 'Explain', () => asking.ask('explain', { engines: form.settings.engines }), cancel),
     sweep: question(byId('sweep-ask'), 'Sweep', () => asking.ask('sweep', { engines: form.settings.engines, seed: form.settings.seed }), cancel),
     tune: question(byId('tune-ask'), 'Tune', () => asking.ask('tune', { precision: allowsPrecision.checked, seed: form.settings.seed }), cancel),
+    tournament: question(byId('tournament-ask'), 'Play', () => asking.ask('tournament', games.settings(form.settings)), cancel, new PauseButton((on) => python.pause(on))),
   };
+  const nameGames = () => (places.tournament.label = games.goesOn(games.settings(form.settings)) ? 'Go on' : 'Play');
+  byId('tournament-ask').prepend(games.root);
+  for (const part of [games.root, byId('settings')]) part.addEventListener('change', nameGames);
   byId('tune-ask').prepend(h('label', { class: 'controls' }, allowsPrecision, 'Variants in fewer bits may win too'));
   const asking = new Asking({
     python,
@@ -76,9 +83,13 @@ async function main() {
     store,
     places,
     onState: setState,
-    onEnd: (asked, error) => {
+    goesOn: (asked, wanted) => asked === 'tournament' && games.goesOn(wanted),
+    onEnd: (asked, wanted, error) => {
       // A search that was cancelled goes on from where it was.
       if (asked === 'tune') places.tune.label = error?.name === 'Cancelled' ? 'Resume' : 'Tune';
+      if (asked !== 'tournament') return;
+      games.end(wanted, error ? [] : publicPage.report.tournament);
+      nameGames();
     },
   });
 
@@ -96,6 +107,8 @@ async function main() {
     asking.down();
     typed.restarted();
     play.lose();
+    games.end(null, []);
+    nameGames();
     boot.again();
   });
   python.on('booted', () => {
@@ -118,6 +131,7 @@ async function main() {
     ask: asking.ask.bind(asking),
     check: (/** @type {object} */ wanted) => asking.ask('check', wanted),
     cancel: () => python.cancel(),
+    pause: (/** @type {boolean} */ on) => python.pause(on),
     evaluate: (/** @type {string} */ source) => python.evaluate(source),
     runPlain: (/** @type {string} */ source, /** @type {string} */ filename) => python.runPlain(source, filename),
     stop: () => python.stop(),

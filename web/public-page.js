@@ -24,6 +24,8 @@ export const publicPage = {
   check: notReady,
   /** @type {() => Promise<void>} */
   cancel: notReady,
+  /** @type {(on: boolean) => Promise<void>} holds the tournament that runs, or lets it go on */
+  pause: notReady,
   /** @type {(source: string) => Promise<{repr?: string | null, traceback?: string}>} */
   evaluate: notReady,
   /** @type {(source: string, filename: string) => Promise<{value?: unknown, traceback?: string}>} */

@@ -5,7 +5,7 @@ import { EngineHost } from './engine-host.js';
 import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').Site} Site */
-/** @typedef {'check' | 'explain' | 'sweep' | 'tune'} Question */
+/** @typedef {'check' | 'explain' | 'sweep' | 'tune' | 'tournament'} Question */
 
 /** What Pyodide takes for Ctrl-C. */
 const INTERRUPT = 2;
@@ -144,6 +144,11 @@ export class PythonHost {
     return this.#peer.call('cancel', []);
   }
 
+  /** @param {boolean} on whether the tournament that runs is held @returns {Promise<void>} */
+  pause(on) {
+    return this.#peer.call('pause', [on]);
+  }
+
   /** @param {string} text @returns {Promise<any>} the report in it, validated */
   readReport(text) {
     return this.#peer.call('readReport', [text]);
@@ -157,6 +162,11 @@ export class PythonHost {
   /** @param {object} report @returns {Promise<{topic: string, tone: string, text: string}[]>} what it means, in sentences */
   summarize(report) {
     return this.#peer.call('summarize', [report]);
+  }
+
+  /** @param {object} report @returns {Promise<import('./types.d.ts').Verdict>} which engine to ship, and why */
+  verdict(report) {
+    return this.#peer.call('verdict', [report]);
   }
 
   /** @param {string} source @returns {Promise<{repr?: string | null, traceback?: string}>} */

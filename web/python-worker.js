@@ -77,7 +77,7 @@ const page = new Peer(/** @type {any} */ (self), {
   },
 
   /**
-   * @param {string} question check, explain, sweep or tune
+   * @param {string} question check, explain, sweep, tune or tournament
    * @param {object} settings
    * @returns {Promise<object>} the report
    */
@@ -87,6 +87,11 @@ const page = new Peer(/** @type {any} */ (self), {
 
   cancel() {
     booted().cancel();
+  },
+
+  /** @param {boolean} on whether the tournament that runs is held */
+  pause(on) {
+    booted().pause(on);
   },
 
   /** @param {object} report what was found before Python was started anew */
@@ -115,6 +120,11 @@ const page = new Peer(/** @type {any} */ (self), {
    */
   summarize(report) {
     return JSON.parse(booted().summarize(JSON.stringify(report)));
+  },
+
+  /** @param {object} report @returns {import('./types.d.ts').Verdict} */
+  verdict(report) {
+    return JSON.parse(booted().verdict(JSON.stringify(report)));
   },
 
   /**

@@ -8,7 +8,9 @@ import { RanView } from './views/ran.js';
 import { MeaningView } from './views/sentences.js';
 import { StagesView } from './views/stages.js';
 import { SweepView } from './views/sweep.js';
+import { TournamentView } from './views/tournament.js';
 import { TuneView } from './views/tune.js';
+import { VerdictView } from './views/verdict.js';
 
 /** @typedef {import('./python-host.js').PythonHost} PythonHost */
 /** @typedef {import('./python-host.js').Question} Question */
@@ -22,6 +24,8 @@ export class Results {
   #stages = new StagesView(byId('stages'));
   #sweep = new SweepView(byId('sweep'));
   #tune;
+  #tournament = new TournamentView(byId('tournament'));
+  #verdict = new VerdictView(byId('verdict'));
   /** Counts the reports that were begun: what Python says late of an earlier one is dropped. */
   #generation = 0;
   /** What is shown, where it is whole. @type {any} */
@@ -37,14 +41,19 @@ export class Results {
   clear() {
     this.#generation++;
     this.report = null;
-    for (const view of [this.#engines, this.#answers, this.#race, this.#meaning, this.#stages, this.#sweep, this.#tune]) view.clear();
+    const further = [this.#stages, this.#sweep, this.#tune, this.#tournament, this.#verdict];
+    for (const view of [this.#engines, this.#answers, this.#race, this.#meaning, ...further]) view.clear();
   }
 
-  /** The first answer to a question has come: what an earlier one was told goes. @param {Question} question */
-  begin(question) {
+  /**
+   * The first answer to a question has come: what an earlier one was told goes.
+   * @param {Question} question
+   * @param {boolean} goesOn whether it goes on where an earlier one ended, so that what that one was told stays
+   */
+  begin(question, goesOn) {
     if (question === 'check') return this.clear();
     this.#generation++;
-    ({ explain: this.#stages, sweep: this.#sweep, tune: this.#tune })[question].clear();
+    if (!goesOn) ({ explain: this.#stages, sweep: this.#sweep, tune: this.#tune, tournament: this.#tournament })[question].clear();
   }
 
   /** @param {string} name of a field of the report @param {any} section one entry of it */
@@ -59,12 +68,13 @@ export class Results {
     else if (name === 'sweep') this.#sweep.add(section);
     else if (name === 'precision') this.#sweep.addVariant(section);
     else if (name === 'tune') this.#tune.show(section);
+    else if (name === 'tournament') this.#tournament.add(section);
   }
 
   /** Shows a whole report. @param {any} report */
   async show(report) {
     this.clear();
-    for (const name of ['engines', 'suites', 'parity', 'race', 'stages', 'sweep', 'precision']) {
+    for (const name of ['engines', 'suites', 'parity', 'race', 'stages', 'sweep', 'precision', 'tournament']) {
       for (const section of report[name]) this.add(name, section);
     }
     if (report.tune) this.add('tune', report.tune);
@@ -76,9 +86,10 @@ export class Results {
     const generation = this.#generation;
     await this.#race.finish();
     this.#sweep.finish();
+    this.#tournament.finish();
     if (!report || generation !== this.#generation) return;
     this.report = report;
-    const sentences = await this.#python.summarize(report);
+    const [sentences, verdict] = await Promise.all([this.#python.summarize(report), this.#python.verdict(report)]);
     if (generation !== this.#generation) return;
     const about = (/** @type {string[]} */ ...topics) => sentences.filter(({ topic }) => topics.includes(topic));
     this.#race.say(about('ratio'));
@@ -86,5 +97,7 @@ export class Results {
     this.#stages.say(about('stages'));
     this.#sweep.say(report.crossover, about('sweep', 'precision'));
     this.#tune.say(about('tune'));
+    this.#tournament.say(about('tournament'));
+    this.#verdict.show(verdict);
   }
 }

@@ -85,6 +85,25 @@ export interface StageTimes {
   floor_ms: number[] | null;
 }
 
+/** What Python's `pyapp.verdict` says of a report: which engine to ship. */
+export interface Verdict {
+  /** Null where there is none to name. */
+  engine: string | null;
+  decided: boolean;
+  sentence: string;
+  lines: VerdictLine[];
+  next_steps: string[];
+}
+
+/** How one engine does by one criterion. */
+export interface VerdictLine {
+  engine: string;
+  criterion: 'answers' | 'scores' | 'stability' | 'support' | 'speed';
+  status: 'pass' | 'fail' | 'unknown';
+  /** The numbers that it rests on. */
+  text: string;
+}
+
 /** `site.json`, written by `build_wheel.py`. */
 export interface Site {
   schema: string;

@@ -1,9 +1,13 @@
 /** Two reports side by side. */
+import { toWireError } from '../wire.js';
 import { h, milliseconds, scientific, table } from './dom.js';
+import { between, fixed } from './tournament.js';
+import { CRITERIA, statusOf } from './verdict.js';
 
 /** @typedef {{report: any, name: string}} Named */
 /** @typedef {[string, (report: any) => unknown]} Line a label, and what a report says under it */
 /** @typedef {(Node | string)[]} Row */
+/** @typedef {import('../types.d.ts').Verdict} Verdict */
 
 const NONE = '–';
 
@@ -28,9 +32,10 @@ const SETTINGS = [
 /**
  * @param {Named} first
  * @param {Named} second
- * @returns {HTMLElement}
+ * @param {(report: any) => Promise<Verdict>} judge
+ * @returns {HTMLElement} the verdicts come into it when they are there
  */
-export function comparison(first, second) {
+export function comparison(first, second, judge) {
   const reports = [first.report, second.report];
   const names = first.name === second.name ? [`${first.name} (1)`, `${second.name} (2)`] : [first.name, second.name];
   return h(
@@ -44,7 +49,51 @@ export function comparison(first, second) {
     table('Answers in two reports', ['', ...names], answers(reports)),
     h('h4', {}, 'Times'),
     table('Times in two reports', ['', ...names, 'change'], times(reports)),
+    h('h4', {}, 'Games'),
+    gamePart(names, games(reports)),
+    h('h4', {}, 'Verdicts'),
+    verdictPart(names, Promise.all(reports.map(judge))),
   );
+}
+
+/** @param {string[]} names @param {Row[]} rows */
+function gamePart(names, rows) {
+  return rows.length ? table('Games in two reports', ['', ...names], rows) : h('p', { class: 'empty' }, 'Neither report has whole games.');
+}
+
+/** @param {string[]} names @param {Promise<Verdict[]>} coming */
+function verdictPart(names, coming) {
+  const root = h('div', {}, h('p', { class: 'note' }, 'Asking Python …'));
+  coming.then(
+    (verdicts) => root.replaceChildren(table('Verdicts of two reports', ['', ...names], judged(verdicts))),
+    (error) => root.replaceChildren(h('p', { class: 'error' }, toWireError(error).message)),
+  );
+  return root;
+}
+
+/** @param {Verdict[]} verdicts @returns {Row[]} */
+function judged(verdicts) {
+  const engines = union(verdicts, ({ lines }) => lines.map((/** @type {any} */ { engine }) => engine));
+  return [
+    marked(verdicts, ['verdict', ({ sentence }) => sentence]),
+    ...engines.flatMap((name) => CRITERIA.map((criterion) => marked(verdicts, [`${name}: ${criterion}`, ({ lines }) => statusOf(lines, name, criterion)]))),
+  ];
+}
+
+/** @param {any[]} reports @returns {Row[]} */
+function games(reports) {
+  const engines = union(reports, ({ tournament }) => tournament.map((/** @type {any} */ { engine }) => engine));
+  return engines.flatMap((name) => {
+    const of = (/** @type {(entry: any) => unknown} */ said) => (/** @type {any} */ { tournament }) => {
+      const entry = tournament.find((/** @type {any} */ { engine }) => engine === name);
+      return entry && said(entry);
+    };
+    return [
+      marked(reports, [`${name}: games`, of(({ games: played, epsilon }) => `${played}, epsilon ${epsilon}`)]),
+      marked(reports, [`${name}: mean score`, of(({ mean, low, high }) => (mean === null ? null : `${fixed(mean)} (${between(low, high)})`))]),
+      marked(reports, [`${name}: departures`, of(({ departures, compared }) => `${departures} of ${compared}`)]),
+    ];
+  });
 }
 
 /** What must not be concluded. @param {any[]} reports @returns {string[]} */

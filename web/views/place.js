@@ -1,12 +1,14 @@
 import { toWireError } from '../wire.js';
 import { ProgressView } from './progress.js';
 
+/** @typedef {import('./pause.js').PauseButton} PauseButton */
+
 /** Where a question is asked: a button that asks it, one that cancels, how far it is, and what went wrong. */
 export class Place {
   #parts;
   #progress;
 
-  /** @param {{ask: HTMLButtonElement, cancel: HTMLButtonElement, progress: HTMLElement, error: HTMLElement}} parts */
+  /** @param {{ask: HTMLButtonElement, cancel: HTMLButtonElement, pause?: PauseButton, progress: HTMLElement, error: HTMLElement}} parts */
   constructor(parts) {
     this.#parts = parts;
     this.#progress = new ProgressView(parts.progress);
@@ -31,11 +33,13 @@ export class Place {
   start() {
     this.#parts.error.hidden = true;
     this.#parts.cancel.hidden = false;
+    this.#parts.pause?.show();
     this.#progress.start();
   }
 
   stop() {
     this.#parts.cancel.hidden = true;
+    this.#parts.pause?.hide();
     this.#progress.stop();
   }
 

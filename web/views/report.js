@@ -35,6 +35,8 @@ export class ReportView {
   #error = h('p', { class: 'error', role: 'alert', hidden: true });
   #text = h('textarea', { 'aria-label': 'The report as Markdown', readonly: true, rows: 8, hidden: true });
   #comparison = h('div');
+  /** What is compared there. @type {Named[]} */
+  #compared = [];
 
   /**
    * @param {HTMLElement} root
@@ -232,7 +234,14 @@ export class ReportView {
       button.hidden = !other;
       button.textContent = this.#compares ? 'Close the comparison' : `Compare with ${offered?.name}`;
     }
-    this.#comparison.replaceChildren();
-    if (this.#compares && other && this.#opened) this.#comparison.append(comparison(other, this.#opened));
+    this.#compare(this.#compares && other && this.#opened ? [other, this.#opened] : []);
+  }
+
+  /** Lays two reports side by side, or none; what is there already stays, and keeps the focus. @param {Named[]} pair */
+  #compare(pair) {
+    if (pair.length === this.#compared.length && pair.every((named, i) => named === this.#compared[i])) return;
+    this.#compared = pair;
+    const [first, second] = pair;
+    this.#comparison.replaceChildren(...(first ? [comparison(first, second, (report) => this.#python.verdict(report))] : []));
   }
 }

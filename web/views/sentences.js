@@ -4,7 +4,12 @@ import { h } from './dom.js';
 
 /** @param {Sentence} sentence */
 export function paragraph({ topic, tone, text }) {
-  return h('p', { class: `sentence ${topic} ${tone}` }, text.replaceAll(/(?<=\d) (?=%|ms\b)/g, '\u00a0'));
+  return h('p', { class: `sentence ${topic} ${tone}` }, unbroken(text));
+}
+
+/** Keeps numbers and their units on one line. @param {string} text */
+export function unbroken(text) {
+  return text.replaceAll(/(?<=\d) (?=%|ms\b)/g, '\u00a0');
 }
 
 /** What a report means: the answers and the speed, in plain sentences. */
