@@ -74,7 +74,7 @@ test-browser: .venv/.test-stamp chromium ## Tests inside Pyodide; needs dist/
 	$(BIN)/pytest tests/browser
 
 .PHONY: test-page
-test-page: .venv/.test-stamp chromium ## Tests of the page through Selenium; needs dist/
+test-page: .venv/.test-stamp node_modules/.stamp chromium java ## Tests of the page through Selenium; needs dist/
 	$(BIN)/pytest tests/page
 
 .PHONY: chromium
@@ -86,6 +86,16 @@ chromium:
 	echo "installing chromium and chromium-driver (apt)"; \
 	$$sudo apt-get update -qq; \
 	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null
+
+# A Selenium Grid runs on it.
+.PHONY: java
+java:
+	@if command -v java >/dev/null; then exit; fi; \
+	if ! command -v apt-get >/dev/null; then echo "no java, and no apt-get to install it: tests on a grid are skipped"; exit; fi; \
+	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo "installing default-jre-headless (apt)"; \
+	$$sudo apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null
 
 .PHONY: bench
 bench: .venv/.test-stamp chromium ## Every benchmark, one after the other, and their last lines together; needs dist/

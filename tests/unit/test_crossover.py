@@ -21,7 +21,7 @@ def points(gpu, wasm, *, noise=0.0, rounds=8, seed=0, batches=BATCHES):
     return [Compared(batch, blocks(gpu(batch)), blocks(wasm(batch))) for batch in batches]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     place=st.floats(1.01, 255),
     gpu_power=st.floats(0, 0.9),
@@ -38,7 +38,7 @@ def test_curves_that_are_powers_cross_exactly_where_they_do(place, gpu_power, ga
     assert found.high == pytest.approx(place, rel=1e-6)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     fixed=st.floats(0.5, 20),
     each=st.floats(0.001, 0.4),

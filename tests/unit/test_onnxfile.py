@@ -117,7 +117,7 @@ def test_weights_that_do_not_fit_their_shape_and_weights_elsewhere_are_named():
         read_model(model.SerializeToString())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_damaged_files_end_in_our_error_or_in_a_description(data):
     small = small_chain()
@@ -206,7 +206,7 @@ def test_a_wider_network_is_laid_out_once_and_does_the_arithmetic_of_its_width(t
     assert shapes >= {(64, 4, 8, 8), (128, 64, 4, 4), (128, 128, 3, 3), (1024, 6272), (4, 1024)}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(
     factor=st.integers(1, 5),
     widths=st.lists(st.integers(1, 7), min_size=1, max_size=4),

@@ -35,14 +35,14 @@ def test_a_constant_frame_stays_constant(value):
 
 
 @given(seeds)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_mean_is_kept_within_rounding(seed):
     frame = noise(seed)
     assert abs(area_resize(frame).mean() - frame.mean()) < 0.1  # 7,056 roundings of at most 1/2, evenly up and down
 
 
 @given(seeds)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_resize_is_the_exact_average_rounded_half_to_either_side(seed):
     frame = noise(seed)
     exact = exact_average(frame)
@@ -52,7 +52,7 @@ def test_resize_is_the_exact_average_rounded_half_to_either_side(seed):
 
 
 @given(arrays(np.uint8, SCREEN_SHAPE, elements=st.integers(0, 255), fill=st.integers(0, 255)))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_resize_stays_within_the_range_of_its_input(frame):
     small = area_resize(frame)
     assert small.shape == FRAME_SHAPE
