@@ -2,7 +2,6 @@ import asyncio
 import dataclasses
 import hashlib
 import json
-import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -175,12 +174,15 @@ def test_a_referee_that_fails_is_not_the_fault_of_the_engine():
 
 @pytest.mark.parametrize(("a_state_s", "a_run_s", "lanes"), [(0.004, 0.0, 1), (0.0, 0.004, MANY)])
 def test_games_are_courseide_by_side_where_a_batch_costs_less(a_state_s, a_run_s, lanes):
+    now = 0.0
+
     def scores(observation):
-        time.sleep(a_run_s + a_state_s * len(observation))
+        nonlocal now
+        now += a_run_s + a_state_s * len(observation)
         return linear_scores(observation)
 
-    assert asyncio.run(fast_lanes(engine(scores=scores), 30)) == lanes
-    assert asyncio.run(fast_lanes(engine(scores=scores), MANY - 1)) == 1
+    assert asyncio.run(fast_lanes(engine(scores=scores), 30, lambda: now)) == lanes
+    assert asyncio.run(fast_lanes(engine(scores=scores), MANY - 1, lambda: now)) == 1
 
 
 class Eager(FakeEngine):
