@@ -131,7 +131,8 @@ def test_what_is_said_late_of_an_earlier_report_is_dropped(page, report):
         """
         const { Results } = await import(new URL('results.js', document.baseURI));
         const told = Promise.withResolvers(), asked = Promise.withResolvers();
-        const python = { picture: async () => new Uint8Array(7056), summarize: () => (asked.resolve(), told.promise) };
+        const verdict = async () => ({ engine: null, decided: false, sentence: '', lines: [], next_steps: [] });
+        const python = { picture: async () => new Uint8Array(7056), summarize: () => (asked.resolve(), told.promise), verdict };
         const results = new Results(python);
         const late = results.show(argument);
         await asked.promise;
