@@ -31,7 +31,8 @@ def _count(items: list[int], noun: str) -> str:
     return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
-def _rows(scores: np.ndarray[Any, Any]) -> list[list[float]]:
+def score_rows(scores: np.ndarray[Any, Any]) -> list[list[float]]:
+    """State scores, float32 [n,actions]."""
     # The shortest decimal that gives the float32 back, instead of 17 digits of its float64.
     return [[float(str(score)) for score in row] for row in scores]
 
@@ -63,7 +64,7 @@ def suite_entry(suite: Suite) -> r.SuiteEntry:
         suite=suite.name,
         cases=len(suite),
         source="onnxruntime on CPython, CPU provider, one state at a time",
-        q_values=_rows(suite.q_values),
+        q_values=score_rows(suite.q_values),
         action=suite.action.tolist(),
         margin=[float(str(margin)) for margin in suite.margin],
     )
@@ -150,7 +151,7 @@ def parity_entry(result: Parity) -> r.ParityEntry:
         disagreements=result.disagreements,
         explained=result.explained,
         failures=[r.CaseFailure(case=case, failure=failure) for case, failure in result.failures.items()],
-        q_values=[row if all(map(math.isfinite, row)) else None for row in _rows(result.q_values)],
+        q_values=[row if all(map(math.isfinite, row)) else None for row in score_rows(result.q_values)],
         action=result.action.tolist(),
         valid=not result.failures,
         warnings=warnings,

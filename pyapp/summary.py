@@ -210,7 +210,7 @@ def _tournament(report: Report) -> Iterator[Sentence]:
         if entry.compared:
             yield _courses(entry)
         if entry.mean is not None and entry.low is not None and entry.high is not None:
-            text = f"{entry.engine} scores {entry.mean:.0f} in the mean of {_games(entry.games)}"
+            text = f"{entry.engine} scores {entry.mean:.0f} in the mean of {game_count(entry.games)}"
             text += f" ({entry.low:.0f} to {entry.high:.0f})"
             if entry.difference_low is not None and entry.difference_high is not None and entry.departures:
                 text += f", {entry.difference_low:+.0f} to {entry.difference_high:+.0f} against Python in the same games"
@@ -219,7 +219,7 @@ def _tournament(report: Report) -> Iterator[Sentence]:
 
 
 def _courses(entry: TournamentEntry) -> Sentence:
-    games = _games(entry.compared)
+    games = game_count(entry.compared)
     if not entry.departures:
         return Sentence("tournament", "good", f"{entry.engine} plays {games} as Python does, decision by decision.")
     text = f"{entry.engine} departs from Python's course in {entry.departures} of {games}"
@@ -228,7 +228,8 @@ def _courses(entry: TournamentEntry) -> Sentence:
     return Sentence("tournament", "plain", f"{text}, each time where rounding explains it.")
 
 
-def _games(count: int) -> str:
+def game_count(count: int) -> str:
+    """Say how many games."""
     return f"{count} game{'' if count == 1 else 's'}"
 
 

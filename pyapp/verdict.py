@@ -9,6 +9,7 @@ from pyapp.candidates import simplicity
 from pyapp.engine import EngineSpec
 from pyapp.report import EngineEntry, LoopEntry, RaceEntry, Report, TournamentEntry
 from pyapp.stats import RatioInterval
+from pyapp.summary import game_count
 
 CRITERIA = ("answers", "scores", "stability", "support", "speed")
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
@@ -147,7 +148,7 @@ def _answers(report: Report, name: str, games: TournamentEntry | None) -> tuple[
     parts += [f"largest score error {max(errors):.1e}"] if errors else []
     parts += [warning for entry in wrong for warning in entry.warnings]
     if games and games.compared:
-        compared = f"{_games(games.compared)} compared with Python's"
+        compared = f"{game_count(games.compared)} compared with Python's"
         parts.append(f"{games.departures} departures in {compared}, {games.unexplained} of them unexplained")
     text = f"{', '.join(parts) or 'no answers were compared'}."
     if wrong or (games and games.unexplained):
@@ -155,14 +156,10 @@ def _answers(report: Report, name: str, games: TournamentEntry | None) -> tuple[
     return PASS if report.suites and all(suite.suite in asked for suite in report.suites) else UNKNOWN, text
 
 
-def _games(count: int) -> str:
-    return f"{count} game{'' if count == 1 else 's'}"
-
-
 def _scores(games: TournamentEntry | None) -> tuple[str, str]:
     if games is None or games.mean is None:
         return UNKNOWN, f"No games were played: play at least {MIN_GAMES} games."
-    text = f"Mean score {games.mean:.1f} ({games.low:.1f} to {games.high:.1f}) in {_games(games.games)}"
+    text = f"Mean score {games.mean:.1f} ({games.low:.1f} to {games.high:.1f}) in {game_count(games.games)}"
     low, high = games.difference_low, games.difference_high
     if games.reference_mean is None or low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return UNKNOWN, f"{text}; there is no reference to compare with."

@@ -72,8 +72,6 @@ export class Asking {
       if (question !== 'check') await reports.showOwn();
       const report = await python.ask(question, wanted);
       for (const entry of question === 'check' ? [] : report.engines) results.add('engines', entry);
-      // Engines that had played all their games before it went on were not told of again.
-      for (const entry of question === 'tournament' ? report.tournament : []) results.add('tournament', entry);
       await results.finish(report);
       this.keep(report);
       onEnd(question, wanted, null);

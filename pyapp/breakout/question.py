@@ -34,7 +34,10 @@ GREEDY_OPENING = 20
 REFERENCE_PATH = "fixtures/games.json"
 REFEREE = "wasm-1"
 TOLD_S = 0.5
-"""The listener hears of an engine's games that often, at most: to sum up a thousand takes a while."""
+"""The listener hears of the games that often, at most."""
+
+SHARE_OF_TELLING = 0.1
+"""Of the time, where to sum up takes long: of a thousand games it does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +76,7 @@ class GamesSettings:
         require_within("lanes", self.lanes, 0, MANY)
         if self.opening is not None:
             require_within("opening", self.opening, 0, MAX_OPENING)
-        for seed in (self.seed, *self.seeds):
+        for seed in (self.seed, self.seed + self.games - 1, *self.seeds):
             require_seed(seed)
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"a seed is named twice in {self.seeds}; name each once")
@@ -134,8 +137,10 @@ class Games:
     _reference: dict[Start, Game] = field(default_factory=dict)
     _finished: list[Finished] = field(default_factory=list)
     _tournament: Tournament | None = None
-    _told: float = 0.0
+    _next: float = 0.0
     _lanes: dict[str, int] = field(default_factory=dict)
+    _resolved: dict[str, tuple[EngineSpec, dict[int, float] | None]] = field(default_factory=dict)
+    _held: bool = False
 
     @property
     def complete(self) -> bool:
@@ -144,7 +149,8 @@ class Games:
         return len(self._finished) >= playing * len(self.settings.starts())
 
     def pause(self, on: bool) -> None:
-        """Hold all games after the decision that is being made, or go on; before the first game, nothing happens."""
+        """Hold all games after the decision that is being made, or before the first one; or let them go on."""
+        self._held = on
         if self._tournament:
             (self._tournament.pause if on else self._tournament.resume)()
 
@@ -172,12 +178,15 @@ class Games:
                 await self._play(engines)
             steps_ms = [engine.facts.clock_step_ms for engine in engines.values()]
         finally:
-            self._tournament = None
+            self._tournament, self._held = None, False
             for engine in engines.values():
                 await engine.close()
         total = len(self._entries) * len(self.settings.starts())
         self.listener.progress("played", len(self._finished), total)
-        warnings = ["the tab was hidden meanwhile, so it may have played slower; keep it in front"] if hidden.was else []
+        hints = ["the tab was hidden meanwhile, so it may have played slower; keep it in front"] if hidden.was else []
+        entries = [self._entry(name, hints) for name in self._entries]
+        for entry in entries:
+            self.listener.section("tournament", entry)
         return r.Report(
             schema=r.SCHEMA,
             settings=r.Settings(engines=self.settings.engines, runs=0, warmup=0, seed=self.settings.seed),
@@ -187,7 +196,7 @@ class Games:
             parity=[],
             race=[],
             ratios=[],
-            tournament=[self._entry(name, warnings) for name in self._entries],
+            tournament=entries,
         )
 
     async def _open(self, engines: dict[str, Engine]) -> None:
@@ -196,7 +205,10 @@ class Games:
             self.listener.progress(f"opening {name}", index, len(self.settings.engines))
             spec = unnamed(name)
             try:
-                spec, thread_sweep = await resolved(name, self.open_engine, self.model, inputs, self.host)
+                # What goes on has to be the same engine, and another measurement may find another thread count.
+                if name not in self._resolved:
+                    self._resolved[name] = await resolved(name, self.open_engine, self.model, inputs, self.host)
+                spec, thread_sweep = self._resolved[name]
                 if spec.name in engines:
                     continue
                 engine = await self.open_engine(spec, self.model)
@@ -241,6 +253,8 @@ class Games:
             on_change=self._hear_of_a_game,
             on_progress=self._hear_of_progress,
         )
+        if self._held:
+            tournament.pause()
         try:
             self._finished = await tournament.play()
         finally:
@@ -262,12 +276,13 @@ class Games:
 
     def _hear_of_a_game(self, tournament: Tournament) -> None:
         self._finished = tournament.finished
-        whole = len(self._finished) == tournament.total
-        if not whole and time.monotonic() - self._told < TOLD_S:
+        begun = time.monotonic()
+        if begun < self._next:
             return
-        self._told = time.monotonic()
         for name in dict.fromkeys(one.engine for one in self._finished):
             self.listener.section("tournament", self._entry(name))
+        ended = time.monotonic()
+        self._next = ended + max(TOLD_S, (ended - begun) / SHARE_OF_TELLING)
 
     def _entry(self, engine: str, warnings: list[str] | None = None) -> r.TournamentEntry:
         played = [played_game(one, self._reference) for one in self._finished if one.engine == engine]

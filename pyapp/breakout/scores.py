@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyapp import report as r
+from pyapp.sections import score_rows
 from pyapp.stats import mean_interval
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def played_game(one: Finished, reference: Mapping[Start, Game]) -> r.PlayedGame:
 
 
 def _departure(found: Departure) -> r.DepartureEntry:
-    # The shortest decimals that give the float32 back.
-    q_values, reference = ([float(str(score)) for score in scores] for scores in (found.q_values, found.reference_q_values))
+    q_values, reference = score_rows(np.stack([found.q_values, found.reference_q_values]))
     return r.DepartureEntry(
         decision=found.decision,
         action=found.action,
@@ -68,9 +68,7 @@ def tournament_entry(
     difference = mean_interval([score - other for score, other in pairs], seed=seed) if pairs else None
     decisions, seconds = sum(game.decisions for game in played), sum(game.seconds for game in played)
     departures = [game.departure for game in played if game.departure]
-    told = list(warnings)
-    if error:
-        told.append(f"it plays no more: {error.message}. {error.remedy}".strip())
+    told = [*warnings, *_lost(error)]
     return r.TournamentEntry(
         engine=engine,
         epsilon=epsilon,
@@ -99,6 +97,10 @@ def tournament_entry(
     )
 
 
+def _lost(error: r.Failure | None) -> list[str]:
+    return [f"it plays no more: {error.message}. {error.remedy}".strip()] if error else []
+
+
 def merged_entries(parts: Iterable[Iterable[r.TournamentEntry]]) -> list[r.TournamentEntry]:
     """Put together what several browsers have played: an entry an engine, in the order in which engines first appear.
 
@@ -124,8 +126,7 @@ def _merged(engine: str, entries: list[r.TournamentEntry]) -> r.TournamentEntry:
             f"{engine} played with the epsilons {', '.join(map(str, sorted(epsilons)))}: they cannot be put together"
         )
     error = next((entry.error for entry in entries if entry.error), None)
-    own = f"it plays no more: {error.message}. {error.remedy}".strip() if error else None
-    warnings = dict.fromkeys(warning for entry in entries for warning in entry.warnings if warning != own)
+    warnings = dict.fromkeys(warning for entry in entries for warning in entry.warnings if warning not in _lost(entry.error))
     return tournament_entry(
         engine,
         played,

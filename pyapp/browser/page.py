@@ -267,7 +267,7 @@ class Page:
 
     def pause(self, on: bool) -> None:
         """Hold the running tournament, or let it go on; without one, nothing happens."""
-        if self._games:
+        if self._games and self._asked is self._games:
             self._games.pause(on)
 
     def picture(self, suite: str, case: int) -> NDArray[np.uint8]:

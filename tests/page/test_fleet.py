@@ -118,6 +118,7 @@ class Grid:
 @pytest.fixture(scope="module")
 def java() -> None:
     if not shutil.which("java"):
+        # `make test` installs it where there is apt-get; elsewhere a developer may do without, CI may not.
         say = pytest.fail if os.environ.get("CI") else pytest.skip
         say("there is no java, which a Selenium Grid needs; install default-jre-headless, or run `make java`")
     if not JAR.is_file():
@@ -139,6 +140,8 @@ class Playing:
 
     def __init__(self, dist: Path, file: Path, *arguments: str) -> None:
         command = [*PYAPP, *TOURNAMENT, "--dist", str(dist), "--json", str(file), *arguments]
+        # Who is started in the background of a shell ignores interruptions, and so would what it starts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from selenium.common.exceptions import WebDriverException
 
-from pyapp import chromium, cli
+from pyapp import chromium, cli, headless
 from pyapp.breakout.scores import tournament_entry
 from pyapp.report import Failure, PlayedGame, parse_report
 from tests.unit.test_report_csv import REPORT
@@ -256,7 +256,7 @@ def test_what_was_finished_is_told_where_all_browsers_died(playing, tmp_path, ca
 )
 def test_games_that_are_not_as_they_should_have_an_exit_code(found, ended, playing, capsys, monkeypatch):
     # What a page says of itself has to fit; here only the exit code is looked at.
-    monkeypatch.setattr(cli, "read_foreign", parse_report)
+    monkeypatch.setattr(headless, "read_foreign", parse_report)
     code, said = ended
     assert playing("--games", "2", pages=[Games([], **found)]) == code
     assert said in capsys.readouterr().err

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from selenium.common.exceptions import WebDriverException
 from urllib3.exceptions import ProtocolError
 
-from pyapp import chromium, fleet
+from pyapp import fleet, grid
 from pyapp.breakout.scores import tournament_entry
 from pyapp.chromium import Browser, BrowserError
 from pyapp.fleet import Environment, Loss, Outcome, Worker, chunks, share_out
@@ -320,22 +320,22 @@ FREE, BUSY, FOX = ("chrome", False), ("chrome", True), ("firefox", False)
     ],
 )
 def test_slots_are_shared_out(nodes, wanted, counts):
-    assert chromium.session_counts({"nodes": nodes}, wanted, most=8) == counts
+    assert grid.session_counts({"nodes": nodes}, wanted, most=8) == counts
 
 
 def test_a_grid_that_does_not_tell_its_slots_is_asked_for_one_session():
-    assert chromium.session_counts(None, [CHROME, FIREFOX], most=8) == [1, 1]
+    assert grid.session_counts(None, [CHROME, FIREFOX], most=8) == [1, 1]
 
 
 @pytest.mark.parametrize("text", ["", "grid", "ftp://grid", "http://", "http://grid:0", "http://grid:high", "http://[::1"])
 def test_an_address_that_is_none_is_told(text):
     with pytest.raises(BrowserError, match="no address of a Selenium Grid") as told:
-        chromium.remote_url(text)
+        grid.remote_url(text)
     assert repr(text) in str(told.value)
 
 
 def test_a_login_is_in_no_name():
-    options = chromium.RemoteOptions(url=chromium.remote_url("https://me:secret@grid:4444/wd/hub/"))
+    options = grid.RemoteOptions(url=grid.remote_url("https://me:secret@grid:4444/wd/hub/"))
     assert (options.url, options.place) == ("https://me:secret@grid:4444/wd/hub", "grid:4444")
 
 
@@ -351,7 +351,7 @@ def test_a_login_is_in_no_name():
     ],
 )
 def test_loopback_is_this_machine(url, here):
-    assert chromium.is_loopback(url) is here
+    assert grid.is_loopback(url) is here
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_capabilities_that_are_none_are_told(content, fault, tmp_path):
     if content is not None:
         file.write_text(content)
     with pytest.raises(BrowserError, match="give --capabilities a file like") as told:
-        chromium.read_capabilities(file)
+        grid.read_capabilities(file)
     assert fault in str(told.value)
     assert str(file) in str(told.value)
 
@@ -378,4 +378,4 @@ def test_capabilities_that_are_none_are_told(content, fault, tmp_path):
 def test_capabilities_are_read(tmp_path):
     file = tmp_path / "wanted.json"
     file.write_text(json.dumps([CHROME, FIREFOX]))
-    assert chromium.read_capabilities(file) == [CHROME, FIREFOX]
+    assert grid.read_capabilities(file) == [CHROME, FIREFOX]

@@ -172,19 +172,6 @@ def test_a_referee_that_fails_is_not_the_fault_of_the_engine():
     assert not any(departure.explained for departure in departed)
 
 
-@pytest.mark.parametrize(("a_state_s", "a_run_s", "lanes"), [(0.004, 0.0, 1), (0.0, 0.004, MANY)])
-def test_games_are_courseide_by_side_where_a_batch_costs_less(a_state_s, a_run_s, lanes):
-    now = 0.0
-
-    def scores(observation):
-        nonlocal now
-        now += a_run_s + a_state_s * len(observation)
-        return linear_scores(observation)
-
-    assert asyncio.run(fast_lanes(engine(scores=scores), 30, lambda: now)) == lanes
-    assert asyncio.run(fast_lanes(engine(scores=scores), MANY - 1, lambda: now)) == 1
-
-
 class Eager(FakeEngine):
     """Works while others do something else."""
 
@@ -198,6 +185,40 @@ class Eager(FakeEngine):
         found = await self.run_timed(inputs)
         Eager.log.append("answer")
         return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "a_state_s", "a_run_s", "a_step_s", "lanes"),
+    [
+        (FakeEngine, 0.004, 0.0, 0.001, 1),
+        (FakeEngine, 0.0, 0.004, 0.001, MANY),
+        (FakeEngine, 0.0005, 0.0005, 0.0001, MANY),
+        (Eager, 0.0, 0.004, 0.001, MANY),
+        # By turns, the environment costs nothing where an engine works by itself.
+        (Eager, 0.0005, 0.0005, 0.0005, 1),
+        (Eager, 0.0, 0.001, 0.004, 1),
+    ],
+)
+def test_games_share_a_batch_where_decisions_are_faster_in_one(kind, a_state_s, a_run_s, a_step_s, lanes):
+    now = 0.0
+
+    class Timed(FakeBreakout):
+        def step(self, action):
+            nonlocal now
+            now += a_step_s
+            return super().step(action)
+
+    def scores(observation):
+        nonlocal now
+        now += a_run_s + a_state_s * len(observation)
+        return linear_scores(observation)
+
+    environment = Timed(100)
+    environment.reset(0)
+    playing = kind(EngineSpec.parse("wasm-1"), scores=scores)
+    assert asyncio.run(fast_lanes(playing, environment, MANY - 1, lambda: now)) == 1
+    assert asyncio.run(fast_lanes(playing, environment, 30, lambda: now)) == lanes
+    environment.close()
 
 
 class Logged(FakeBreakout):

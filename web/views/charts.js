@@ -1,10 +1,10 @@
 /** Charts of timings. Observable Plot is loaded with the first one, so that it costs the boot nothing. */
 import { shorten, timeAxis } from './axis.js';
-import { engineColor, MARGIN, plain } from './plots.js';
+import { common, MARGIN, plain } from './plots.js';
 
 /** @typedef {{engine: string, samples_ms: number[], p50_ms: number, p95_ms: number, blocks: number[]}} Lane */
 
-const HEIGHT = { distribution: 260, histogram: 90, order: 110, axis: 40 };
+const HEIGHT = { distribution: 260, histogram: 90, order: 110 };
 // Ticks' texts are given: with only a format, a logarithmic axis leaves out what it thinks is too much.
 
 /** Above each row, for its engine's name. */
@@ -120,21 +120,9 @@ function inner(width) {
   return width - MARGIN.left - MARGIN.right;
 }
 
-/** @param {Lane[]} lanes @param {number} width */
-function common(lanes, width) {
-  const engines = lanes.map(({ engine }) => engine);
-  return {
-    width,
-    marginLeft: MARGIN.left,
-    marginRight: MARGIN.right,
-    marginBottom: HEIGHT.axis,
-    color: { domain: engines, range: engines.map((_, i) => engineColor(i)) },
-  };
-}
-
 /** One row for each engine, in their order. @param {Lane[]} lanes @param {number} height of a row */
 function rows(lanes, height) {
-  return { height: height * lanes.length + HEIGHT.axis + 20, fy: { axis: /** @type {null} */ (null), domain: lanes.map(({ engine }) => engine) } };
+  return { height: height * lanes.length + MARGIN.bottom + 20, fy: { axis: /** @type {null} */ (null), domain: lanes.map(({ engine }) => engine) } };
 }
 
 /** Each row's engine above it; a name that is too long is whole in its title. @param {number} width */

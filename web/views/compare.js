@@ -1,7 +1,6 @@
 /** Two reports side by side. */
 import { toWireError } from '../wire.js';
-import { h, milliseconds, scientific, table } from './dom.js';
-import { between, fixed } from './tournament.js';
+import { between, fixed, h, milliseconds, scientific, table } from './dom.js';
 import { CRITERIA, statusOf } from './verdict.js';
 
 /** @typedef {{report: any, name: string}} Named */

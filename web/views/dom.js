@@ -61,6 +61,16 @@ export function scientific(value) {
   return value === null ? '–' : value.toExponential(1);
 }
 
+/** @param {number | null} value @param {number} [digits] */
+export function fixed(value, digits = 1) {
+  return value === null ? '–' : value.toFixed(digits).replace('-', '−');
+}
+
+/** @param {number | null} low @param {number | null} high */
+export function between(low, high) {
+  return low === null || high === null ? '–' : `${fixed(low)} to ${fixed(high)}`;
+}
+
 /** @param {number} bytes */
 export function megabytes(bytes) {
   return `${(bytes / 1e6).toFixed(1)} MB`;

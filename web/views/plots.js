@@ -1,10 +1,22 @@
 /** What all charts have in common. */
 
-export const MARGIN = { left: 52, right: 20 };
+export const MARGIN = { left: 52, right: 20, bottom: 40 };
 
 /** The colour of the engine with this place in a chart. @param {number} place */
 export function engineColor(place) {
   return `var(--engine-${place % 6})`;
+}
+
+/** What charts of engines share: their margins and colours. @param {{engine: string}[]} entries @param {number} width */
+export function common(entries, width) {
+  const engines = entries.map(({ engine }) => engine);
+  return {
+    width,
+    marginLeft: MARGIN.left,
+    marginRight: MARGIN.right,
+    marginBottom: MARGIN.bottom,
+    color: { domain: engines, range: engines.map((_, i) => engineColor(i)) },
+  };
 }
 
 /** The width of a chart in an element. @param {HTMLElement} root */

@@ -1,11 +1,11 @@
 /** Charts of the scores of whole games. Observable Plot is loaded with the first one. */
 import { shorten } from './axis.js';
-import { engineColor, MARGIN, plain } from './plots.js';
+import { common, MARGIN, plain } from './plots.js';
 
 /** @typedef {{seed: number, score: number, truncated: boolean}} Game */
 /** @typedef {{engine: string, mean: number | null, low: number | null, high: number | null, reference_mean: number | null, played: Game[]}} Scores */
 
-const HEIGHT = { games: 260, row: 92, axis: 40 };
+const HEIGHT = { games: 260, row: 92 };
 /** Above each row, for its engine's name. */
 const NAME_HEIGHT = 20;
 /** Of a row, for the mean and its interval; the games are below it. */
@@ -69,7 +69,7 @@ export async function spread(entries, width) {
     plot({
       ...common(entries, width),
       marginLeft: 8,
-      height: HEIGHT.row * entries.length + HEIGHT.axis,
+      height: HEIGHT.row * entries.length + MARGIN.bottom,
       fy: { axis: null, domain: entries.map(({ engine }) => engine) },
       x: { label: 'points', domain: [0, top(entries)] },
       y: { axis: null, domain: [1, 0], insetTop: NAME_HEIGHT, insetBottom: 4 },
@@ -105,16 +105,4 @@ function told({ seed, score, truncated }) {
 /** @param {Scores[]} entries @returns {number} a bit more than is needed */
 function top(entries) {
   return 1.05 * entries.reduce((most, { high, reference_mean, played }) => played.reduce((best, { score }) => Math.max(best, score), Math.max(most, high ?? 0, reference_mean ?? 0)), 1);
-}
-
-/** @param {Scores[]} entries @param {number} width */
-function common(entries, width) {
-  const engines = entries.map(({ engine }) => engine);
-  return {
-    width,
-    marginLeft: MARGIN.left,
-    marginRight: MARGIN.right,
-    marginBottom: HEIGHT.axis,
-    color: { domain: engines, range: engines.map((_, i) => engineColor(i)) },
-  };
 }

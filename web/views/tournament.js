@@ -1,5 +1,5 @@
 import { DeparturesView } from './departures.js';
-import { h, table, warningList } from './dom.js';
+import { between, fixed, h, table, warningList } from './dom.js';
 import { chartWidth } from './plots.js';
 import { byGame, spread } from './score-charts.js';
 import { paragraph } from './sentences.js';
@@ -145,16 +145,6 @@ function comparedRow({ engine, compared, departures, unexplained, mean, referenc
 function gameRow(engine, { seed, score, decisions, truncated, reference_score, departure }) {
   const same = departure ? h('span', { class: departure.explained ? '' : 'bad' }, `no, from decision ${departure.decision} on`) : reference_score === null ? 'not compared' : 'yes';
   return [`${engine}, seed ${seed}`, String(score), String(decisions), truncated ? 'yes' : 'no', same];
-}
-
-/** @param {number | null} value @param {number} [digits] */
-export function fixed(value, digits = 1) {
-  return value === null ? NONE : value.toFixed(digits).replace('-', '−');
-}
-
-/** @param {number | null} low @param {number | null} high */
-export function between(low, high) {
-  return low === null || high === null ? NONE : `${fixed(low)} to ${fixed(high)}`;
 }
 
 /** @param {any[]} entries */

@@ -49,7 +49,7 @@ function lineOf(lines, engine, criterion) {
 function row(engine, lines) {
   const cells = CRITERIA.map((criterion) => {
     const { status, text } = lineOf(lines, engine, criterion) ?? { status: /** @type {const} */ ('unknown'), text: '' };
-    return h('div', { class: 'criterion' }, h('strong', { class: WORDS[status][1] }, WORDS[status][0]), h('small', {}, unbroken(text)));
+    return h('div', { class: 'criterion', 'data-name': criterion }, h('strong', { class: WORDS[status][1] }, WORDS[status][0]), h('small', {}, unbroken(text)));
   });
   return [engine, ...cells];
 }
