@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from pyapp.cases import Suite
 from pyapp.engine import FLOAT32, EngineSpec
-from pyapp.parity import Parity
+from pyapp.parity import Answers
 from pyapp.threads import thread_candidates
 
 
@@ -47,13 +44,7 @@ def simplicity(spec: EngineSpec) -> int:
     return rank + (50 if spec.build != "auto" else 0) + (1000 if spec.precision != FLOAT32 else 0)
 
 
-def hardest(suite: Suite, count: int) -> Suite:
-    """Return the cases of a suite with the smallest margins, which an error would turn first."""
-    places = np.argsort(suite.margin, kind="stable")[:count]
-    return Suite(suite.name, suite.observation[places], suite.q_values[places], suite.action[places])
-
-
-def why_wrong(answers: Parity, precision: str) -> str | None:
+def why_wrong(answers: Answers, precision: str) -> str | None:
     """Say why answers rule a candidate out; None where they do not.
 
     In float32, rounding has to explain every difference. A variant's scores differ by design, so its actions count alone.

@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 from pyapp import report as r
-from pyapp.cases import Suite
+from pyapp.cases import Cases
 from pyapp.engine import Engine, EngineError, OpenEngine
 from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, require_engines, require_seed, require_within, settings_from
 from pyapp.opening import introduced, resolved, unnamed
-from pyapp.parity import parity
+from pyapp.parity import Answers, parity
 from pyapp.race import Lane, RaceSettings, race
 from pyapp.sections import (
+    agreement_entries,
     environment_entry,
     failed_entry,
     failure,
@@ -75,7 +76,7 @@ class Check:
         What to check.
     model : bytes
         An ONNX file.
-    suites : sequence of Suite
+    suites : sequence of Cases
         The first one's first case is the input of the race.
     open_engine : OpenEngine
         Opens engines.
@@ -87,7 +88,7 @@ class Check:
 
     settings: CheckSettings
     model: bytes
-    suites: Sequence[Suite]
+    suites: Sequence[Cases]
     open_engine: OpenEngine
     host: Host
     listener: Listener
@@ -105,7 +106,7 @@ class Check:
             self.listener.section("suites", entry)
         try:
             await self._open_all()
-            parities = [entry async for entry in self._parities()]
+            answers = [result async for result in self._answers()]
             lanes, hidden = await self._race()
         finally:
             for engine in self._opened.values():
@@ -116,7 +117,8 @@ class Check:
             environment=self._environment(),
             engines=self._entries,
             suites=suites,
-            parity=parities,
+            parity=[parity_entry(result) for result in answers],
+            agreement=[entry for result in answers for entry in agreement_entries(result)],
             race=[race_entry(lane, self.settings.warmup, hidden=hidden) for lane in lanes],
             ratios=self._ratios(lanes, hidden=hidden),
         )
@@ -146,7 +148,7 @@ class Check:
         except EngineError as error:
             return [failed_entry(spec, error)]
 
-    async def _parities(self) -> AsyncIterator[r.ParityEntry]:
+    async def _answers(self) -> AsyncIterator[Answers]:
         for suite in self.suites:
             for name, engine in list(self._opened.items()):
                 stage = f"{suite.name} on {name}"
@@ -156,9 +158,10 @@ class Check:
                 except EngineError as error:
                     await self._drop(name, error)
                     continue
-                entry = parity_entry(result)
-                self.listener.section("parity", entry)
-                yield entry
+                for entry in agreement_entries(result):
+                    self.listener.section("agreement", entry)
+                self.listener.section("parity", parity_entry(result))
+                yield result
 
     async def _drop(self, name: str, error: EngineError) -> None:
         """Leave out an engine that has stopped, and say so in its entry."""

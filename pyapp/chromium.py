@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -14,6 +15,8 @@ from typing import Any, Protocol
 import urllib3
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
+
+from pyapp.ownmodel import OwnModel
 
 GPU_MODES = ("auto", "software", "none")
 BOOT_LIMIT_S = 180.0
@@ -237,6 +240,49 @@ class PageDriver:
             raise BrowserError(f"the {question} did not finish: {_sentence(error)}")
         report: dict[str, Any] = self.get("report")
         return report
+
+    def load_model(
+        self, own: OwnModel, on_progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+    ) -> dict[str, Any]:
+        """Give the page a model, and return what it says of it.
+
+        Raises
+        ------
+        BrowserError
+            If it is none that can be used, or a setting is refused; the page's reason.
+        """
+        on_progress(f"loading {own.files[0].name}", 0, 1)
+        field = self.driver.find_element("css selector", "#model-file")
+        field.send_keys("\n".join(map(str, own.files)))
+        self._settle(own.files[0].name)
+        if own.tolerance:
+            known = self.get("model")["model"]
+            self._change("allow", {name: known[name] for name in ("rtol", "atol")} | own.tolerance)
+        if own.sizes:
+            self._change("make_cases", {"sizes": own.sizes})
+        for fix in own.fixes:
+            on_progress(f"applying {fix}", 0, 1)
+            self._change("fix", fix)
+        found: dict[str, Any] = self.get("model")
+        return found
+
+    def _change(self, verb: str, settings: object) -> None:
+        self.driver.execute_script("globalThis.pyappPage.changeModel(...arguments)", verb, settings)
+        self._settle(verb)
+
+    def _settle(self, what: str) -> None:
+        """Wait until a change of the model is over."""
+        # A click's work begins in a turn of its own.
+        time.sleep(POLL_S)
+        while self.get("state") == "running":
+            time.sleep(POLL_S)
+        if error := self.get("error"):
+            raise BrowserError(f"{what}: {_sentence(error)}")
+
+    def reproducer(self) -> tuple[bytes, bytes] | None:
+        """Return the model and the cases that show the fault which was found last; None where there is none."""
+        found = self.run("return await globalThis.pyappPage.reproducer()")
+        return (base64.b64decode(found["model"]), base64.b64decode(found["cases"])) if found else None
 
     def check(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Run a check and return its report as plain data; see `ask`."""

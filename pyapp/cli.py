@@ -6,27 +6,31 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pyapp.arguments import parser
 from pyapp.check import CheckSettings
 from pyapp.headless import CommandError, ProgressLine, ask, page_of, require_writable
 from pyapp.host import DEFAULT_ENGINES
 from pyapp.report import Report
 from pyapp.serve import ServeError, SiteServer
 
+if TYPE_CHECKING:
+    from pyapp.chromium import PageDriver
+
 EXIT_AGREES = 0
 EXIT_DIFFERS = 1
 EXIT_FAILED = 2
-DEFAULT_PORT = 8000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 all agree, 1 an answer differs, 2 it could not run."""
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
-        code: int = arguments.command(arguments)
+        code = COMMANDS[arguments.command](arguments)
     except (CommandError, ServeError) as error:
         print(f"pyapp: error: {error}", file=sys.stderr)
         return EXIT_FAILED
@@ -34,155 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("pyapp: interrupted", file=sys.stderr)
         return EXIT_FAILED
     return code
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pyapp", description="Check an ONNX model on WASM and WebGPU in a browser.")
-    parser.add_argument("--version", action="version", version=version("pyapp"))
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    serve = commands.add_parser("serve", help="serve the built site on this machine")
-    serve.add_argument("--port", type=int, default=DEFAULT_PORT, help="port on 127.0.0.1 (default: %(default)s)")
-    serve.set_defaults(command=_serve)
-    _add_dist(serve)
-
-    check = _add_question(
-        commands,
-        "check",
-        "run the check in a headless Chromium",
-        "Runs the check in a headless Chromium and prints its tables. Exit code 0: every action agrees (in the "
-        "stress set, but for those that rounding explains); 1: one does not; 2: the check could not run.",
-    )
-    check.add_argument("--runs", type=int, default=100, help="measured runs per engine (default: %(default)s)")
-    check.add_argument("--warmup", type=int, default=10, help="warm-up runs per engine (default: %(default)s)")
-    _add_seed(check)
-    _add_engines(check)
-    _add_remote(check)
-    check.set_defaults(command=_check)
-
-    explain = _add_question(
-        commands,
-        "explain",
-        "say where the time of a run goes",
-        "Takes one run of each engine apart into its stages. Exit code 0, or 2 where an engine could not be explained.",
-    )
-    explain.add_argument("--runs", type=int, default=50, help="runs of each kind (default: %(default)s)")
-    _add_engines(explain)
-    explain.set_defaults(command=_explain)
-
-    sweep = _add_question(
-        commands,
-        "sweep",
-        "find the batch from which on a GPU is worth it",
-        "Measures batches and network widths on every engine. Exit code 0; 1 where a point does not give Python's answers; "
-        "2 where nothing could be measured.",
-    )
-    sweep.add_argument("--batches", type=_numbers, metavar="A,B", help="batch sizes (default: 1,2,4 to 256)")
-    sweep.add_argument("--widths", type=_numbers, metavar="A,B", help="network widths (default: 1,2,4,8)")
-    sweep.add_argument("--seconds", type=float, help="time for all of it (default: 180)")
-    sweep.add_argument("--no-precision", action="store_true", help="leave out the variants in fewer bits")
-    _add_seed(sweep)
-    _add_engines(sweep)
-    sweep.set_defaults(command=_sweep)
-
-    tune = _add_question(
-        commands,
-        "tune",
-        "find the fastest right configuration",
-        "Opens every configuration that makes sense here, drops those that are not right, and races the rest. Exit code 0, "
-        "or 2 where none is right.",
-    )
-    tune.add_argument("--precision", action="store_true", help="let variants in fewer bits win too")
-    tune.add_argument("--batch", type=int, default=64, help="states in a batch (default: %(default)s)")
-    tune.add_argument("--seconds", type=float, help="time for all of it (default: 110)")
-    tune.add_argument("--module", type=Path, metavar="FILE", help="write the recipe for one state at a time as JavaScript")
-    _add_seed(tune)
-    tune.add_argument("--engines", metavar="A,B", help="candidates, with commas (default: all that make sense here)")
-    _add_remote(tune)
-    tune.set_defaults(command=_tune)
-
-    tournament = _add_question(
-        commands,
-        "tournament",
-        "play whole games on every engine",
-        "Plays whole games of Breakout on every engine, and compares each with Python's where Python played it. Exit code 0; "
-        "1 where a game departs in a way that rounding does not explain; 2 where it could not run or an engine failed.",
-    )
-    tournament.add_argument("--games", type=int, default=30, help="games per engine (default: %(default)s)")
-    tournament.add_argument("--seed", type=int, default=0, help="seed of the first game (default: %(default)s)")
-    tournament.add_argument("--epsilon", type=float, default=0.01, help="chance of a random action (default: %(default)s)")
-    tournament.add_argument(
-        "--opening", type=int, metavar="N", help="random decisions at the start (default: 20 where epsilon is 0, else 0)"
-    )
-    tournament.add_argument("--lanes", type=int, default=0, help="games side by side (default: as measured)")
-    tournament.add_argument(
-        "--workers", type=int, metavar="N", help="browsers of this machine that share the games, 1 to 16 (default: 1)"
-    )
-    _add_engines(tournament)
-    _add_remote(tournament)
-    tournament.set_defaults(command=_tournament)
-
-    evaluate = commands.add_parser(
-        "eval",
-        help="run Python in the page",
-        description="Runs Python in the page of a headless Chromium, in the namespace of its console. Prints what it prints "
-        "and its last value as JSON. Exit code 0; 1 with the traceback where it raises; 2 where it could not run.",
-    )
-    evaluate.add_argument("code", metavar="CODE|FILE.py", help="Python (await is allowed), or a file that ends in .py")
-    evaluate.add_argument("--json", action="store_true", help="print one JSON object: stdout, stderr, value and traceback")
-    _add_browser(evaluate)
-    evaluate.set_defaults(command=_eval)
-    return parser
-
-
-type _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
-
-def _add_question(commands: _Commands, name: str, summary: str, description: str) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=summary, description=description)
-    _add_browser(parser)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report here")
-    parser.set_defaults(remote=[], site=None, capabilities=None)
-    return parser
-
-
-def _add_remote(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--remote", action="append", default=[], metavar="URL", help="a Selenium Grid whose browsers to use; may be repeated"
-    )
-    parser.add_argument("--site", metavar="URL", help="the deployed page to open (default: the built site, served here)")
-    parser.add_argument(
-        "--capabilities", type=Path, metavar="FILE", help="JSON list of W3C capabilities to use on each grid (default: chrome)"
-    )
-
-
-def _add_browser(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--gpu",
-        choices=("auto", "software", "none"),
-        default="auto",
-        help="auto: the machine's GPU where Chromium finds one, else a software GPU (default: %(default)s)",
-    )
-    parser.add_argument("--browser-arg", action="append", default=[], metavar="ARG", help="further argument for Chromium")
-    parser.add_argument("--browser", default="", metavar="FILE", help="chromium (default: from PATH)")
-    parser.add_argument("--driver", default="", metavar="FILE", help="chromedriver (default: from PATH)")
-    _add_dist(parser)
-
-
-def _add_dist(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dist", type=Path, default=Path("dist"), metavar="DIR", help="the built site (default: %(default)s)")
-
-
-def _add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=0, help="seed of orders and intervals (default: %(default)s)")
-
-
-def _add_engines(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--engines", metavar="A,B", help=f"engines, with commas (default: {','.join(DEFAULT_ENGINES)})")
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",") if part]
 
 
 def _serve(arguments: argparse.Namespace) -> int:
@@ -207,6 +62,32 @@ def _explain(arguments: argparse.Namespace) -> int:
 
     ask(arguments, "explain", {"engines": _engines(arguments), "runs": arguments.runs}, ExplainSettings).require_whole()
     return EXIT_AGREES
+
+
+def _placement(arguments: argparse.Namespace) -> int:
+    from pyapp.placement import PlacementSettings
+
+    settings = {"engines": _engines(arguments), "strict": arguments.strict}
+    answer = ask(arguments, "placement", settings, PlacementSettings)
+    answer.require_whole()
+    return EXIT_AGREES if all(entry.valid for report in answer.reports for entry in report.placement) else EXIT_DIFFERS
+
+
+def _locate(arguments: argparse.Namespace) -> int:
+    from pyapp.locate import LocateSettings
+
+    settings = {"engine": arguments.engine, "reference": arguments.reference, "case": arguments.case}
+    if arguments.reproducer:
+        require_writable(arguments.reproducer)
+    [report] = ask(arguments, "locate", settings, LocateSettings, then=partial(_save_reproducer, arguments.reproducer)).reports
+    return EXIT_AGREES if all(entry.kind == "none" for entry in report.faults) else EXIT_DIFFERS
+
+
+def _save_reproducer(path: Path | None, page: PageDriver) -> None:
+    if path and (found := page.reproducer()):
+        for suffix, content in zip((".onnx", ".npz"), found, strict=True):
+            path.with_name(path.name + suffix).write_bytes(content)
+        print(f"the node alone was written to {path}.onnx and {path}.npz")
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
@@ -334,3 +215,16 @@ def _eval(arguments: argparse.Namespace) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "serve": _serve,
+    "check": _check,
+    "explain": _explain,
+    "placement": _placement,
+    "locate": _locate,
+    "sweep": _sweep,
+    "tune": _tune,
+    "tournament": _tournament,
+    "eval": _eval,
+}

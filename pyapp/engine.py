@@ -52,6 +52,8 @@ class EngineSpec:
     precision : str
         Which variant of the model it is meant for: ``float32``, ``float16`` or ``int8``. Whoever opens the engine gives it the
         model, and a GPU without 16-bit floats refuses ``float16``.
+    strict : bool
+        Whether to refuse a model of which a WebGPU engine would run a node on the CPU.
     """
 
     name: str
@@ -61,6 +63,7 @@ class EngineSpec:
     threads: int = 1
     spinning: bool = False
     precision: str = FLOAT32
+    strict: bool = False
 
     @classmethod
     def parse(cls, name: str) -> EngineSpec:
@@ -145,12 +148,16 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeProfile:
-    """One node as the profile saw it run: its name, operator, execution provider and time in microseconds."""
+    """One node as the profile saw it run: its name, operator, execution provider and time in microseconds.
+
+    `shape` says what it gave, as in ``float[1,32,20,20]``; several outputs are apart by a space.
+    """
 
     name: str
     op: str
     provider: str
     us: float
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,26 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
-from pyapp.report import Candidate, Choice, CrossoverEntry, PlayedGame, Report, StageTime, SweepEntry
+from pyapp.report import (
+    AgreementEntry,
+    Candidate,
+    Choice,
+    CrossoverEntry,
+    FaultStep,
+    ModelEntry,
+    PlacedNode,
+    PlayedGame,
+    Report,
+    StageTime,
+    SweepEntry,
+    Tensor,
+)
 
 COLUMNS = ("section", "engine", "against", "suite", "index", "name", "value")
 NAMING = {"engine", "name", "numerator", "denominator", "base", "suite", "stage", "purpose", "width", "seed"}
 """Fields that say what a row is about; they have columns of their own."""
 
-NAMED = Candidate | Choice | StageTime | PlayedGame
+NAMED = Candidate | Choice | StageTime | PlayedGame | PlacedNode | FaultStep | Tensor
 """What lies in a list inside of a section, and has a name of its own."""
 
 type Number = tuple[int | str, str, float]
@@ -50,6 +63,8 @@ def _entries(report: Report) -> Iterator[tuple[str, str, object]]:
         value = getattr(report, field.name)
         for entry in value if isinstance(value, list) else [value]:
             engine = getattr(entry, "engine", getattr(entry, "name", getattr(entry, "numerator", "")))
+            if isinstance(entry, ModelEntry):
+                engine = ""
             yield field.name, engine, entry
             for inner in fields(entry) if is_dataclass(entry) else ():
                 inside = getattr(entry, inner.name)
@@ -64,6 +79,10 @@ def _about(entry: object, engine: str) -> tuple[str, str, str]:
         place = f"x{entry.width}"
     elif isinstance(entry, SweepEntry):
         place = f"x{entry.width}, batch {entry.batch}"
+    elif isinstance(entry, AgreementEntry | FaultStep):
+        place = f"{place}: {entry.output}" if place else entry.output
+    elif isinstance(entry, PlacedNode | Tensor):
+        place = entry.name
     elif isinstance(entry, PlayedGame):
         place = f"seed {entry.seed}"
     return engine, getattr(entry, "denominator", getattr(entry, "base", "")), place

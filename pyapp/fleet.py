@@ -15,8 +15,9 @@ from typing import Protocol
 
 from pyapp.breakout.scores import merged_entries
 from pyapp.chromium import LOST, Browser, BrowserError, reason_of
+from pyapp.markdown import markdown_table, markdown_text
 from pyapp.report import Report, merged
-from pyapp.tables import markdown_table, markdown_text, report_markdown
+from pyapp.tables import report_markdown
 from pyapp.tune import SINGLE
 
 SCHEMA = "pyapp-fleet/1"

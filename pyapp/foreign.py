@@ -6,18 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
 
+from pyapp.agreement import ARGMAX, CLOSE
 from pyapp.breakout.actions import ACTIONS
 from pyapp.breakout.loop import STAGES
 from pyapp.crossover import ANSWERS, CROSSES, NONE
 from pyapp.report import (
+    FAULT_KINDS,
     PURPOSES,
     RUN_STAGES,
     SWEEP_STATUSES,
     TUNE_STATUSES,
+    AgreementEntry,
     CrossoverEntry,
     DepartureEntry,
+    FaultEntry,
     LoopEntry,
     ParityEntry,
+    PlacementEntry,
     PrecisionEntry,
     RaceEntry,
     RatioEntry,
@@ -30,6 +35,9 @@ from pyapp.report import (
     Tune,
     parse_report,
 )
+
+MAX_HEAT = 65_536
+"""Parts of a heat map that a page draws; our own have at most 48 times 48."""
 
 MAX_DEPTH = 16
 """A report nests five deep. In a browser, JSON that nests some thousand deep ends Python, without an exception."""
@@ -98,6 +106,12 @@ def contradictions(report: Report) -> list[str]:
         _repeated("$.precision", [entry.engine for entry in report.precision]),
         *(_precision(f"$.precision[{i}]", entry) for i, entry in enumerate(report.precision)),
         *([_tune("$.tune", report.tune)] if report.tune else []),
+        _repeated("$.agreement", [f"{entry.output} of {entry.suite} on {entry.engine}" for entry in report.agreement]),
+        *(_agreement(f"$.agreement[{i}]", entry) for i, entry in enumerate(report.agreement)),
+        _repeated("$.placement", [entry.engine for entry in report.placement]),
+        *(_placement(f"$.placement[{i}]", entry) for i, entry in enumerate(report.placement)),
+        _repeated("$.faults", [entry.engine for entry in report.faults]),
+        *(_fault(f"$.faults[{i}]", entry) for i, entry in enumerate(report.faults)),
         _repeated("$.tournament", [entry.engine for entry in report.tournament]),
         *(_tournament(f"$.tournament[{i}]", entry) for i, entry in enumerate(report.tournament)),
     ]
@@ -124,15 +138,51 @@ def _within(place: str, cases: int, **lists: Iterable[int]) -> Iterator[str]:
 
 
 def _suite(place: str, entry: SuiteEntry) -> Iterator[str]:
-    yield from _lengths(place, entry.cases, q_values=entry.q_values, action=entry.action, margin=entry.margin)
+    if entry.q_values or entry.action or entry.margin:  # only the worked example's answers are scores of actions
+        yield from _lengths(place, entry.cases, q_values=entry.q_values, action=entry.action, margin=entry.margin)
 
 
 def _parity(place: str, entry: ParityEntry) -> Iterator[str]:
-    yield from _lengths(place, entry.cases, q_values=entry.q_values, action=entry.action)
+    if entry.q_values or entry.action:
+        yield from _lengths(place, entry.cases, q_values=entry.q_values, action=entry.action)
     flips = {"could_flip": entry.could_flip, "disagreements": entry.disagreements, "explained": entry.explained}
     yield from _within(place, entry.cases, **flips, failures=[failed.case for failed in entry.failures])
     if not 0 <= entry.agree <= entry.cases:
         yield f"{entry.agree} of {entry.cases} cases agree @ {place}.agree"
+
+
+def _agreement(place: str, entry: AgreementEntry) -> Iterator[str]:
+    if entry.criterion not in (ARGMAX, CLOSE):
+        yield f"criterion {entry.criterion!r:.60} is none of {ARGMAX}, {CLOSE} @ {place}.criterion"
+    for name in ("agree", "close"):
+        if not 0 <= getattr(entry, name) <= entry.cases:
+            yield f"{getattr(entry, name)} of {entry.cases} cases @ {place}.{name}"
+    yield from _within(place, entry.cases, worst_case=[entry.worst_case], failures=[failed.case for failed in entry.failures])
+    for name in ("rtol", "atol", "max_abs", "max_rel", "max_ulp"):
+        if (getattr(entry, name) or 0) < 0:
+            yield f"{getattr(entry, name):g} is negative @ {place}.{name}"
+    if entry.passed and (entry.failures or entry.close < entry.cases):
+        yield f"passed with {entry.close} of {entry.cases} cases within the tolerance @ {place}.passed"
+
+
+def _placement(place: str, entry: PlacementEntry) -> Iterator[str]:
+    if bool(entry.nodes) == (entry.reason is not None):
+        yield f"{'nodes and' if entry.nodes else 'neither nodes nor'} a reason why there are none @ {place}.reason"
+    if not 0 <= entry.copies <= len(entry.nodes):
+        yield f"{entry.copies} copies among {len(entry.nodes)} nodes @ {place}.copies"
+    if any(node.ms < 0 for node in entry.nodes):
+        yield f"a negative time @ {place}.nodes"
+
+
+def _fault(place: str, entry: FaultEntry) -> Iterator[str]:
+    if entry.kind not in FAULT_KINDS:
+        yield f"kind {entry.kind!r:.60} is none of {', '.join(FAULT_KINDS)} @ {place}.kind"
+    if len(entry.steps) > entry.compared:
+        yield f"{len(entry.steps)} steps of {entry.compared} values @ {place}.steps"
+    if entry.map and len({len(row) for row in entry.map.values}) > 1:
+        yield f"rows of different lengths @ {place}.map.values"
+    if entry.map and sum(map(len, entry.map.values)) > MAX_HEAT:
+        yield f"more than {MAX_HEAT} parts @ {place}.map.values"
 
 
 def _race(place: str, entry: RaceEntry) -> Iterator[str]:

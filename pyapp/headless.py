@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyapp.foreign import read_foreign
+from pyapp.ownmodel import OwnModel, own_model
 from pyapp.report import Report, ReportError
 from pyapp.serve import SiteServer
 from pyapp.tables import report_markdown
@@ -76,23 +77,34 @@ class ProgressLine:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def ask[T](arguments: argparse.Namespace, question: str, settings: dict[str, Any], kind: type[T]) -> Answer:
-    """Ask the page a question in one browser or many, print the report and store it where that was wanted."""
+def ask[T](
+    arguments: argparse.Namespace,
+    question: str,
+    settings: dict[str, Any],
+    kind: type[T],
+    *,
+    then: Callable[[PageDriver], None] = lambda page: None,
+) -> Answer:
+    """Ask the page a question in one browser or many, print the report and store it where that was wanted.
+
+    `then` is called with the page when it has answered, if it is a single one.
+    """
     try:
         kind(**settings)
+        own = own_model(arguments)
     except ValueError as error:
         raise CommandError(str(error)) from error
     if arguments.json:
         require_writable(arguments.json)
     if arguments.remote:
-        return _ask_remotes(arguments, question, settings)
+        return _ask_remotes(arguments, question, settings, own)
     if arguments.capabilities:
         raise CommandError(
             f"--capabilities is for --remote, and {arguments.capabilities} has nothing to say without; leave it out"
         )
     if question == "tournament" and (arguments.workers or 1) > 1:
         return _ask_workers(arguments, settings)
-    report = _run(arguments, question, settings)
+    report = _run(arguments, question, settings, own, then)
     _tell(arguments, report_markdown(report), report.to_json(indent=1))
     return Answer(reports=[report])
 
@@ -124,14 +136,30 @@ def _require_engines(report: Report) -> None:
         raise CommandError(f"not every engine ran. {reasons} Or leave it out with --engines")
 
 
-def _run(arguments: argparse.Namespace, question: str, settings: dict[str, Any]) -> Report:
+def _run(
+    arguments: argparse.Namespace,
+    question: str,
+    settings: dict[str, Any],
+    own: OwnModel | None,
+    then: Callable[[PageDriver], None],
+) -> Report:
     progress = ProgressLine()
     try:
         with page_of(arguments, progress) as page:
+            if own:
+                _tell_findings(page.load_model(own, progress.show))
             data = page.ask(question, settings, progress.show)
+            then(page)
     finally:
         progress.clear()
     return _read(arguments, data)
+
+
+def _tell_findings(model: dict[str, Any]) -> None:
+    for finding in model["findings"]:
+        where = f"{finding['node']}: " if finding["node"] else ""
+        fix = f" (--fix {finding['fix']})" if finding["fix"] else ""
+        print(f"pyapp: {finding['severity']}: {where}{finding['message']}. {finding['remedy']}{fix}", file=sys.stderr)
 
 
 def _read(arguments: argparse.Namespace, data: dict[str, Any]) -> Report:
@@ -230,7 +258,7 @@ def _ask_workers(arguments: argparse.Namespace, settings: dict[str, Any]) -> Ans
     return Answer(reports=[report], fault=outcome.fault)
 
 
-def _ask_remotes(arguments: argparse.Namespace, question: str, settings: dict[str, Any]) -> Answer:
+def _ask_remotes(arguments: argparse.Namespace, question: str, settings: dict[str, Any], own: OwnModel | None) -> Answer:
     """Ask in every environment, that is each kind of browser on each grid, and tell what all found together."""
     from pyapp.fleet import fleet_json, fleet_markdown
 
@@ -243,7 +271,7 @@ def _ask_remotes(arguments: argparse.Namespace, question: str, settings: dict[st
                 outcomes = [_play(arguments, settings, workers)]
             else:
                 # One after the other: two browsers on one machine would spoil each other's times.
-                outcomes = [_ask_one(arguments, question, settings, worker) for worker in workers]
+                outcomes = [_ask_one(arguments, question, settings, worker, own) for worker in workers]
     lost = [loss for outcome in outcomes for loss in outcome.lost]
     environments = _environments(kinds, [done for outcome in outcomes for done in outcome.done])
     _warn(lost)
@@ -332,7 +360,11 @@ def _play(
 
 
 def _ask_one(
-    arguments: argparse.Namespace, question: str, settings: dict[str, Any], worker: Worker[PageDriver]
+    arguments: argparse.Namespace,
+    question: str,
+    settings: dict[str, Any],
+    worker: Worker[PageDriver],
+    own: OwnModel | None,
 ) -> Outcome[str, _Found]:
     """Ask one environment all of a question."""
     from pyapp.fleet import share_out
@@ -340,6 +372,8 @@ def _ask_one(
     progress = ProgressLine()
 
     def ask(page: PageDriver, _: str) -> _Found:
+        if own:
+            page.load_model(own)
         shown = page.ask(question, settings, lambda stage, done, total: progress.show(f"{worker.name}: {stage}", done, total))
         return _found(arguments, page, shown)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyapp.cases import Suite
-from pyapp.engine import Engine
+from pyapp.agreement import OutputAgreement, difference
+from pyapp.cases import Cases, CaseSet, Suite
+from pyapp.engine import Engine, Tensors
 
 TOLERANCE = 1e-4
 """Largest |dQ| that different orders of float32 summation explain; engines that compute the same model stay under 1e-5."""
@@ -117,15 +119,105 @@ class Parity:
         return not self.problems
 
 
-async def parity(engine: Engine, suite: Suite, *, on_case: Callable[[int, int], None] = lambda done, total: None) -> Parity:
-    """Ask an engine all cases of a suite, one at a time.
+@dataclass(frozen=True)
+class CaseParity:
+    """One engine's answers to cases of any model, judged output by output.
+
+    Attributes
+    ----------
+    engine, suite : str
+        Their names.
+    cases : int
+        How many were asked.
+    outputs : list of OutputAgreement
+        One for each output that the reference has, in its order.
+    """
+
+    engine: str
+    suite: str
+    cases: int
+    outputs: list[OutputAgreement]
+
+    @property
+    def disagreements(self) -> list[int]:
+        """Indices of the cases in which an output is not the reference's."""
+        return [case for case in range(self.cases) if not all(output.differences[case].agrees for output in self.outputs)]
+
+    @property
+    def explained(self) -> list[int]:
+        """Disagreements that rounding explains: scores that are close, and closer to each other than twice the error."""
+        return [
+            case
+            for case in self.disagreements
+            if all(one.agrees or one.explained for one in (output.differences[case] for output in self.outputs))
+        ]
+
+    @property
+    def agree(self) -> int:
+        """In how many cases every output is the reference's."""
+        return self.cases - len(self.disagreements)
+
+    @property
+    def failures(self) -> dict[int, str]:
+        """Cases without an answer, and why."""
+        return {case: failure for output in reversed(self.outputs) for case, failure in output.failures.items()}
+
+    @property
+    def max_abs_diff(self) -> float:
+        """Largest difference of all outputs; NaN where there is no answer."""
+        return max((most for output in self.outputs if not math.isnan(most := output.most("max_abs"))), default=math.nan)
+
+    @property
+    def mean_abs_diff(self) -> float:
+        """Mean of the cases' largest differences; NaN where there is no answer."""
+        largest = [
+            max(found)
+            for case in range(self.cases)
+            if (found := [most for output in self.outputs if not math.isnan(most := output.differences[case].max_abs)])
+        ]
+        return sum(largest) / len(largest) if largest else math.nan
+
+    @property
+    def hardest(self) -> int:
+        """The case that is furthest from its reference."""
+        worst = max(self.outputs, key=lambda output: (bool(output.failures), output.most("max_abs")), default=None)
+        return worst.worst_case if worst else 0
+
+    @property
+    def could_flip(self) -> list[int]:
+        """Cases whose largest score the error alone could turn: the margin is at most twice the error."""
+        return sorted(
+            {
+                case
+                for output in self.outputs
+                for case, one in enumerate(output.differences)
+                if one.same_best is not None and one.margin <= 2 * one.max_abs
+            }
+        )
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, in words; empty where the engine gives the reference's answers."""
+        return [problem for output in self.outputs for problem in output.problems]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every output of every case is within the tolerance, and no best score differs but where rounding has it."""
+        return not self.problems
+
+
+type Answers = Parity | CaseParity
+
+
+async def parity(engine: Engine, suite: Cases, *, on_case: Callable[[int, int], None] = lambda done, total: None) -> Answers:
+    """Ask an engine all cases, one at a time.
 
     Parameters
     ----------
     engine : Engine
-        A model with an input `observation` and an output `q_values`.
-    suite : Suite
-        Cases with Python's answers.
+        The model that they are for.
+    suite : Cases
+        Cases with the reference's answers.
     on_case : callable
         Called after each case with the numbers done and in all.
 
@@ -137,9 +229,38 @@ async def parity(engine: Engine, suite: Suite, *, on_case: Callable[[int, int], 
     answers = []
     for index in range(len(suite)):
         outputs = await engine.run(suite.inputs(index))
-        answers.append(np.asarray(outputs.get("q_values", ()), dtype=np.float32).reshape(-1))
+        answers.append(outputs)
         on_case(index + 1, len(suite))
-    return judge(engine.spec.name, suite, answers)
+    return judged(engine.spec.name, suite, answers)
+
+
+def judged(engine: str, suite: Cases, answers: Sequence[Tensors]) -> Answers:
+    """Compare an engine's answers with the reference's.
+
+    Parameters
+    ----------
+    engine : str
+        Its name.
+    suite : Suite or CaseSet
+        Cases with the reference's answers.
+    answers : sequence of Tensors
+        The engine's outputs, one a case.
+    """
+    if isinstance(suite, Suite):
+        return judge(engine, suite, [np.asarray(one.get("q_values", ()), np.float32).reshape(-1) for one in answers])
+    if not isinstance(suite, CaseSet):
+        raise TypeError(f"cases are a Suite or a CaseSet, not {type(suite).__name__}")
+    return CaseParity(engine, suite.name, len(suite), _agreements(suite, answers))
+
+
+def _agreements(suite: CaseSet, answers: Sequence[Tensors]) -> list[OutputAgreement]:
+    names = dict.fromkeys(name for expected in suite.answers for name in expected)
+    found = []
+    for name in names:
+        pairs = [(one.get(name), expected[name]) for one, expected in zip(answers, suite.answers, strict=True)]
+        differences = [difference(one, expected, suite.tolerance, equal_nan=suite.equal_nan) for one, expected in pairs]
+        found.append(OutputAgreement(name, pairs[0][1].dtype.name, suite.tolerance, differences))
+    return found
 
 
 def judge(engine: str, suite: Suite, answers: Sequence[NDArray[np.float32]]) -> Parity:

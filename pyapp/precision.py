@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 
 from pyapp import report as r
-from pyapp.candidates import hardest
-from pyapp.cases import Suite
+from pyapp.cases import Cases
 from pyapp.engine import Engine, EngineError, EngineSpec, OpenEngine
 from pyapp.host import Hidden, Host
-from pyapp.parity import Parity, parity
+from pyapp.parity import Answers, parity
 from pyapp.race import Lane, RaceSettings, lane_faults, race
 from pyapp.stats import ratio_interval
 
@@ -24,7 +23,7 @@ def variant_of(name: str) -> str:
 
 
 async def compare_variant(
-    name: str, model: bytes, suite: Suite, open_engine: OpenEngine, host: Host, *, seed: int
+    name: str, model: bytes, suite: Cases, open_engine: OpenEngine, host: Host, *, seed: int
 ) -> r.PrecisionEntry:
     """Ask an engine's variant for its answers, and race it against the model itself, one state at a time.
 
@@ -34,7 +33,7 @@ async def compare_variant(
         An engine in float32.
     model : bytes
         The model.
-    suite : Suite
+    suite : Cases
         States with Python's answers.
     open_engine : OpenEngine
         Knows the model's variants (`pyapp.variants`).
@@ -50,7 +49,7 @@ async def compare_variant(
             engines.append(await open_engine(EngineSpec.parse(wanted), model))
         base, variant = engines
         software = variant.facts.software
-        answers = await parity(variant, hardest(suite, SOFTWARE_CASES) if software else suite)
+        answers = await parity(variant, suite.hardest(SOFTWARE_CASES) if software else suite)
         if software:
             return _stated(name, answers, "the GPU is a software adapter: its time is never compared")
         lanes = await race([base, variant], suite.inputs(0), RaceSettings(RUNS, WARMUP, seed))
@@ -66,7 +65,7 @@ async def compare_variant(
 
 
 def _stated(
-    base: str, answers: Parity | None, reason: str | None, lanes: Sequence[Lane] = (), seed: int = 0
+    base: str, answers: Answers | None, reason: str | None, lanes: Sequence[Lane] = (), seed: int = 0
 ) -> r.PrecisionEntry:
     summary = lanes[1].summary if lanes else None
     ratio = ratio_interval(lanes[1].rounds, lanes[0].rounds, 50, seed=seed) if lanes else None

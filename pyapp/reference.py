@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
-MODULES = ("pyapp", "pyapp.breakout", "pyapp.breakout.agent", "pyapp.onnxfile", "pyapp.stages", "pyapp.sweep", "pyapp.tune")
+MODULES = (
+    "pyapp",
+    "pyapp.breakout",
+    "pyapp.breakout.agent",
+    "pyapp.onnxfile",
+    "pyapp.stages",
+    "pyapp.sweep",
+    "pyapp.tune",
+    "pyapp.widen",
+)
 """What a person at the console uses; of the last ones, what they define themselves."""
 
 

@@ -16,9 +16,10 @@ SWEEP_STATUSES = ("measured", "not measured", "failed")
 TUNE_STATUSES = ("raced", "dropped", "wrong", "failed")
 """Of a candidate of `tune`; the first two give Python's answers."""
 
+FAULT_KINDS = ("source", "inherited", "fused", "none")
 PURPOSES = ("single", "tail", "batch")
 RUN_STAGES = ("upload", "dispatch", "compute", "wait", "readback")
-QUESTIONS = ("stages", "sweep", "crossover", "precision", "tune", "tournament")
+QUESTIONS = ("stages", "sweep", "crossover", "precision", "tune", "tournament", "placement", "faults")
 """Sections of questions that are asked after a check, or without one."""
 
 
@@ -133,7 +134,10 @@ class EngineEntry(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteEntry(Section):
-    """Python's answers to a suite: `q_values` [cases][actions], `action` and `margin` [cases]."""
+    """The reference's answers to a suite: `q_values` [cases][actions], `action` and `margin` [cases].
+
+    These three are empty where the answers are no scores of Breakout's actions. `source` says whose answers they are.
+    """
 
     suite: str
     cases: int
@@ -158,6 +162,10 @@ class ParityEntry(Section):
     `could_flip` lists the cases whose margin is at most twice |dQ| there: the error alone could turn their action.
     `disagreements` lists the cases in which it did turn, or worse; `explained` those among them that rounding explains.
     `passed` tells whether the scores differ by rounding only and no disagreement is left unexplained.
+
+    For a model of the visitor's, `agreement` judges each output by itself; then a case agrees where all outputs do,
+    `max_abs_diff` is the largest of them all, `hardest` the case that is furthest from its reference, `min_margin` null, and
+    `q_values` and `action` are empty.
     """
 
     engine: str
@@ -167,7 +175,7 @@ class ParityEntry(Section):
     passed: bool
     max_abs_diff: float | None
     mean_abs_diff: float | None
-    min_margin: float
+    min_margin: float | None
     hardest: int
     could_flip: list[int]
     disagreements: list[int]
@@ -175,6 +183,37 @@ class ParityEntry(Section):
     failures: list[CaseFailure]
     q_values: list[list[float] | None]
     action: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementEntry(Section):
+    """One output of one engine in the cases of a suite (`pyapp.agreement.OutputAgreement`).
+
+    `criterion` is ``argmax`` or ``close``; `agree` of `cases` answers meet it, `close` are within `rtol` and `atol`. `max_abs`,
+    `max_rel` and `max_ulp` are the largest differences, `cosine` is the smallest, `snr_db` over all cases: null where nothing
+    differs (then `max_abs` is 0) or where there is no answer. `worst_index` is the element that is furthest from its reference
+    in the case `worst_case`.
+    """
+
+    engine: str
+    suite: str
+    output: str
+    dtype: str
+    criterion: str
+    rtol: float
+    atol: float
+    cases: int
+    agree: int
+    close: int
+    passed: bool
+    max_abs: float | None
+    max_rel: float | None
+    max_ulp: float | None
+    cosine: float | None
+    snr_db: float | None
+    worst_case: int
+    worst_index: list[int]
+    failures: list[CaseFailure]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +313,7 @@ class SweepEntry(Section):
     run was expected to take, where that was the reason. `per_state_ms` and `per_state_p95_ms` are `p50_ms` and
     `p95_ms` divided by `batch`.
     `agree` of `cases` answers have Python's action; `max_abs_diff` is the largest |dQ|. The wider network computes what the
-    narrow one does (`pyapp.onnxfile.widened`), so Python's answers hold for it too.
+    narrow one does (`pyapp.widen.widened`), so Python's answers hold for it too.
     """
 
     engine: str
@@ -465,10 +504,128 @@ class TournamentEntry(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tensor:
+    """An input or output of a model.
+
+    `dims` are texts: ``"4"``, or the name of a free dimension, or ``"?"`` where it has none; null where even the rank is free.
+    """
+
+    name: str
+    dtype: str
+    dims: list[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelEntry(Section):
+    """A model of the visitor's: what its file says, and what it is judged by.
+
+    `sizes` are those of its free dimensions, `fixes` what the doctor has changed in it. `reference` says whose answers the
+    cases have, `cases` where their inputs come from.
+    """
+
+    name: str
+    size: int
+    opset: int
+    parameters: int
+    operators: dict[str, int]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    sizes: dict[str, int]
+    fixes: list[str]
+    cases: str
+    reference: str
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedNode:
+    """One node as it ran: what it gave (`shape`), on which provider, in how many milliseconds."""
+
+    name: str
+    op: str
+    provider: str
+    shape: str
+    ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacementEntry(Section):
+    """Where the nodes of a model ran on one engine, the most expensive first.
+
+    `copies` counts the nodes that onnxruntime put between them to copy tensors to the GPU and back. `strict` tells whether the
+    engine was opened so that no node may run on the CPU; where it could not be, `reason` says why and there are no nodes.
+    """
+
+    engine: str
+    strict: bool
+    nodes: list[PlacedNode]
+    copies: int
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultStep:
+    """One value within a model: the `node` and its operator that give it, and how far it is from the reference's.
+
+    `failure` is null, or why it is no answer (`pyapp.agreement.Difference`); then the numbers are null.
+    """
+
+    node: str
+    op: str
+    output: str
+    shape: list[int]
+    max_abs: float | None
+    max_rel: float | None
+    close: bool
+    failure: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatMap:
+    """How far a tensor is from its reference, element by element, as a picture.
+
+    `values` [rows][columns] are the largest absolute differences in equal parts of the tensor, laid out as a matrix of
+    `height` times `width` elements; null where there is no number.
+    """
+
+    height: int
+    width: int
+    values: list[list[float | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultEntry(Section):
+    """Where the values of one engine leave those of the `reference` engine, in one case.
+
+    `kind` is one of `FAULT_KINDS`: ``source`` (the `node` errs on the reference's own inputs), ``inherited`` (it is the first
+    beyond the tolerance, but alone it does not err, nor does any node before it), ``fused`` (nothing differs as soon as the
+    values within the model are asked for: what onnxruntime makes of several nodes errs), ``none`` (nothing differs). `alone`
+    is what the node does by itself on the reference's inputs. `steps` are the values up to a few after the first that is too
+    far, in the model's order; `compared` is how many values there were in all.
+    """
+
+    engine: str
+    reference: str
+    suite: str
+    case: int
+    rtol: float
+    atol: float
+    kind: str
+    node: str
+    op: str
+    compared: int
+    steps: list[FaultStep]
+    alone: FaultStep | None
+    map: HeatMap | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What was asked and found; what was not asked is empty or null.
 
-    A check fills `engines` to `ratios`, a game `loop`, and the other questions the sections with their names.
+    A check fills `engines` to `ratios`, a game `loop`, and the other questions the sections with their names. `model` and
+    `agreement` are there for a model of the visitor's; for the worked example they are null and empty.
     """
 
     schema: str
@@ -486,6 +643,10 @@ class Report:
     precision: list[PrecisionEntry] = field(default_factory=list)
     tune: Tune | None = None
     tournament: list[TournamentEntry] = field(default_factory=list)
+    model: ModelEntry | None = None
+    agreement: list[AgreementEntry] = field(default_factory=list)
+    placement: list[PlacementEntry] = field(default_factory=list)
+    faults: list[FaultEntry] = field(default_factory=list)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the report as JSON text (no NaN: such numbers are null)."""

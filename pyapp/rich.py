@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyapp.parity import Parity
+from pyapp.parity import CaseParity, Parity
 from pyapp.race import Lane
 from pyapp.report import Report
 from pyapp.sections import race_entry
@@ -72,6 +72,18 @@ def _picture(value: object) -> dict[str, Any] | None:
 
 
 def _result(value: object) -> dict[str, Any] | None:
+    if isinstance(value, CaseParity):
+        columns = ["output", "agree", "max |d|", "max relative", "max ULP", "passed"]
+        rows = [
+            [
+                one.output,
+                f"{one.agree} of {value.cases}",
+                *(f"{one.most(number):.1e}" for number in ("max_abs", "max_rel", "max_ulp")),
+                "no" if one.problems else "yes",
+            ]
+            for one in value.outputs
+        ]
+        return _table(f"{value.engine} against the reference", columns, rows)
     if isinstance(value, Parity):
         rows = [[value.suite, f"{value.agree} of {value.cases}", f"{value.max_abs_diff:.1e}", "yes" if value.passed else "no"]]
         return _table(f"{value.engine} against Python", ["suite", "agree", "max |dQ|", "passed"], rows)

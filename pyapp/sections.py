@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyapp import report as r
-from pyapp.cases import Suite
+from pyapp.agreement import OutputAgreement
+from pyapp.cases import Cases, Suite
 from pyapp.engine import Engine, EngineError, EngineFacts, EngineSpec
-from pyapp.parity import Parity
+from pyapp.parity import Answers, CaseParity, Parity
 from pyapp.race import Lane, lane_faults, ratio
 
 if TYPE_CHECKING:
@@ -58,15 +59,16 @@ def environment_entry(known: Mapping[str, Any], steps_ms: Iterable[float], model
     )
 
 
-def suite_entry(suite: Suite) -> r.SuiteEntry:
-    """State Python's answers to a suite."""
+def suite_entry(suite: Cases) -> r.SuiteEntry:
+    """State a suite, with the reference's answers where they are scores of actions."""
+    scored = suite if isinstance(suite, Suite) else None
     return r.SuiteEntry(
         suite=suite.name,
         cases=len(suite),
-        source="onnxruntime on CPython, CPU provider, one state at a time",
-        q_values=score_rows(suite.q_values),
-        action=suite.action.tolist(),
-        margin=[float(str(margin)) for margin in suite.margin],
+        source=suite.source,
+        q_values=score_rows(scored.q_values) if scored else [],
+        action=scored.action.tolist() if scored else [],
+        margin=[float(str(margin)) for margin in scored.margin] if scored else [],
     )
 
 
@@ -128,14 +130,50 @@ def engine_entry(
     )
 
 
-def parity_entry(result: Parity) -> r.ParityEntry:
+def agreement_entries(result: Answers) -> list[r.AgreementEntry]:
+    """State how each output agrees, where outputs were judged one by one."""
+    if isinstance(result, Parity):
+        return []
+    return [_agreement_entry(result, output) for output in result.outputs]
+
+
+def _agreement_entry(result: CaseParity, output: OutputAgreement) -> r.AgreementEntry:
+    worst = output.worst_case
+    return r.AgreementEntry(
+        engine=result.engine,
+        suite=result.suite,
+        output=output.output,
+        dtype=output.dtype,
+        criterion=output.criterion,
+        rtol=output.tolerance.rtol,
+        atol=output.tolerance.atol,
+        cases=len(output.differences),
+        agree=output.agree,
+        close=sum(one.close for one in output.differences),
+        passed=not output.problems,
+        max_abs=_number(output.most("max_abs")),
+        max_rel=_number(output.most("max_rel")),
+        max_ulp=_number(output.most("max_ulp")),
+        cosine=_number(output.cosine),
+        snr_db=_number(output.snr_db),
+        worst_case=worst,
+        worst_index=list(output.differences[worst].worst),
+        failures=[r.CaseFailure(case=case, failure=failure) for case, failure in output.failures.items()],
+        valid=not output.failures,
+        warnings=output.problems,
+    )
+
+
+def parity_entry(result: Answers) -> r.ParityEntry:
     """Turn a parity result into its section of the report."""
+    scored = result if isinstance(result, Parity) else None
+    what, whose = ("action", "Python's") if scored else ("best score", "the reference's")
     warnings = list(result.problems)
     if result.explained:
-        warnings.append(f"{_count(result.explained, 'action')} differ from Python's where the error is as large as the margin")
+        warnings.append(f"{_count(result.explained, what)} differ from {whose} where the error is as large as the margin")
     elif result.passed and result.could_flip:
         warnings.append(
-            f"{_count(result.could_flip, 'case')} with a margin of at most twice the error, which could flip the action"
+            f"{_count(result.could_flip, 'case')} with a margin of at most twice the error, which could flip the {what}"
         )
     return r.ParityEntry(
         engine=result.engine,
@@ -145,14 +183,14 @@ def parity_entry(result: Parity) -> r.ParityEntry:
         passed=result.passed,
         max_abs_diff=_number(result.max_abs_diff),
         mean_abs_diff=_number(result.mean_abs_diff),
-        min_margin=result.min_margin,
+        min_margin=scored.min_margin if scored else None,
         hardest=result.hardest,
         could_flip=result.could_flip,
         disagreements=result.disagreements,
         explained=result.explained,
         failures=[r.CaseFailure(case=case, failure=failure) for case, failure in result.failures.items()],
-        q_values=[row if all(map(math.isfinite, row)) else None for row in score_rows(result.q_values)],
-        action=result.action.tolist(),
+        q_values=[row if all(map(math.isfinite, row)) else None for row in score_rows(scored.q_values)] if scored else [],
+        action=scored.action.tolist() if scored else [],
         valid=not result.failures,
         warnings=warnings,
     )

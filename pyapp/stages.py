@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyapp import report as r
-from pyapp.cases import Suite
+from pyapp.cases import Cases
 from pyapp.engine import Engine, EngineError, OpenEngine, StageTimes
 from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, require_engines, require_within, settings_from
 from pyapp.opening import introduced, resolved, unnamed
@@ -54,7 +54,7 @@ class Explain:
         What to explain.
     model : bytes
         An ONNX file.
-    suite : Suite
+    suite : Cases
         Its first case is what is run.
     open_engine : OpenEngine
         Opens engines; one at a time is open.
@@ -66,7 +66,7 @@ class Explain:
 
     settings: ExplainSettings
     model: bytes
-    suite: Suite
+    suite: Cases
     open_engine: OpenEngine
     host: Host
     listener: Listener

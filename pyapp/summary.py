@@ -52,17 +52,33 @@ def _answers(report: Report) -> Iterator[Sentence]:
         if not asked:
             continue
         passed = [entry for entry in asked if entry.passed]
+        scored = report.model is None
         if passed:
-            yield Sentence("answers", "good", _agreement(suite.suite, passed))
+            text = _agreement(suite.suite, passed) if scored else _same_outputs(suite.source, passed)
+            yield Sentence("answers", "good", text)
         for entry in asked:
             if not entry.passed:
                 what = "; ".join(entry.warnings)
-                yield Sentence("answers", "bad", f"{entry.engine} does not give Python's answers to {suite.suite}: {what}.")
+                whose = f"Python's answers to {suite.suite}" if scored else f"the answers of {suite.source}"
+                yield Sentence("answers", "bad", f"{entry.engine} does not give {whose}: {what}.")
     for engine in report.engines:
         if engine.error:
             yield Sentence(
                 "answers", "plain", f"{engine.name} could not be asked: {engine.error.message}. {engine.error.remedy}"
             )
+
+
+def _same_outputs(source: str, entries: list[ParityEntry]) -> str:
+    names = _listed([entry.engine for entry in entries])
+    worst = max(entry.max_abs_diff or 0.0 for entry in entries)
+    cases = max(entry.cases for entry in entries)
+    verb = "gives" if len(entries) == 1 else "give"
+    flipped = sum(len(entry.explained) for entry in entries)
+    exception = f", but for {flipped} best scores that rounding explains" if flipped else ""
+    return (
+        f"{names} {verb} the reference's outputs in all {cases} cases{exception}; they differ by at most {worst:.1e}. "
+        f"The reference is {source}."
+    )
 
 
 def _agreement(suite: str, entries: list[ParityEntry]) -> str:
@@ -81,9 +97,11 @@ def _speed(report: Report) -> Iterator[Sentence]:
     if sound:
         fastest = min(sound, key=lambda entry: entry.p50_ms or 0.0)
         rate = 1000 / (fastest.p95_ms or 1.0)
+        plays = report.model is None
         lead = "The fastest of those that may be compared is " if len(sound) > 1 else ""
         times = f"{fastest.p50_ms:.2f} ms at the median and {fastest.p95_ms:.2f} ms at P95"
-        need = f"{rate:,.0f} decisions a second at P95, where Breakout needs {DECISIONS_PER_SECOND}"
+        need = f"{rate:,.0f} {'decisions' if plays else 'runs'} a second at P95"
+        need += f", where Breakout needs {DECISIONS_PER_SECOND}" if plays else ""
         yield Sentence("speed", "plain", f"{lead}{fastest.engine}: {times}, that is {need}.")
     for entry in report.race:
         if not entry.valid:

@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyapp import report as r
-from pyapp.cases import Suite
+from pyapp.cases import Cases, split
 from pyapp.crossover import NONE, Compared, find_crossover
-from pyapp.engine import Engine, EngineError, EngineFacts, EngineSpec, OpenEngine
+from pyapp.engine import Engine, EngineError, EngineFacts, EngineSpec, OpenEngine, Tensors
 from pyapp.errors import AppError
 from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, require_engines, require_seed, require_within, settings_from
-from pyapp.onnxfile import widened, widened_parameters
 from pyapp.opening import introduced, resolved, unnamed
-from pyapp.parity import Parity, judge
+from pyapp.parity import Answers, judged
 from pyapp.precision import compare_variant
 from pyapp.race import LEAD_IN_MS, ROUNDS, Lane, RaceSettings, lane_faults, race
 from pyapp.sections import environment_entry, failed_entry, failure
+from pyapp.widen import widened, widened_parameters
 
 MEASURED, NOT_MEASURED, FAILED = r.SWEEP_STATUSES
 
@@ -43,6 +43,7 @@ MIN_CASES = 8
 """So many states are asked at least, in several runs where the batch is smaller."""
 
 RUN_LIMIT_S = 30.0
+ONE_AT_A_TIME = "the model takes one case at a time: its first dimension is not free"
 RESERVE = 0.03
 """Part of the budget that is not planned with: engines are closed and crossovers found in it."""
 
@@ -142,10 +143,9 @@ def affordable_runs(typical_ms: Sequence[float], share_s: float) -> int:
     return min(max(runs, MIN_RUNS), MAX_RUNS)
 
 
-def batch_of(suite: Suite, start: int, batch: int) -> Suite:
+def batch_of[C: Cases](suite: C, start: int, batch: int) -> C:
     """Return `batch` cases from number `start` on; after the last one comes the first."""
-    places = (start + np.arange(batch)) % len(suite)
-    return Suite(suite.name, suite.observation[places], suite.q_values[places], suite.action[places])
+    return suite.taken((start + np.arange(batch)) % len(suite))
 
 
 @dataclass
@@ -174,8 +174,8 @@ class Sweep:
     settings : SweepSettings
         What to measure.
     model : bytes
-        An ONNX file of a kind that `pyapp.onnxfile.widened` can make wider.
-    suite : Suite
+        An ONNX file of a kind that `pyapp.widen.widened` can make wider.
+    suite : Cases
         States with Python's answers; a batch larger than it has some of them several times.
     open_engine : OpenEngine
         Opens engines; those that the sweep opens, it closes.
@@ -189,7 +189,7 @@ class Sweep:
 
     settings: SweepSettings
     model: bytes
-    suite: Suite
+    suite: Cases
     open_engine: OpenEngine
     host: Host
     listener: Listener
@@ -362,9 +362,13 @@ class Sweep:
 
     async def _point(self, width: int, batch: int) -> None:
         """Measure all engines at one point: their answers, one by one, then their times, in turns."""
+        if batch > 1 and not self.suite.batchable:
+            for contender in self._open:
+                self._skip(contender.name, width, batch, ONE_AT_A_TIME)
+            return
         share_s = self._left_s / self._points_left
         hidden = Hidden(self.host)
-        asked: list[tuple[_Contender, Parity, float]] = []
+        asked: list[tuple[_Contender, Answers, float]] = []
         promised_s = 0.0
         for contender in list(self._open):
             ms = projected_ms(contender.known, width, batch) or contender.known.get((width, batch))
@@ -403,7 +407,13 @@ class Sweep:
             self._keep(measured_entry(lane, self._facts[contender.name], answers, width, batch, hidden=hidden.was))
 
     def _inputs(self, batch: int) -> dict[str, NDArray[Any]]:
-        return {"observation": batch_of(self.suite, 0, batch).observation.astype(np.float32)}
+        return self._batch_inputs(0, batch)
+
+    def _batch_inputs(self, start: int, batch: int) -> dict[str, NDArray[Any]]:
+        # A model whose batch is fixed takes one case as it is.
+        return (
+            batch_of(self.suite, start, batch).stacked() if self.suite.batchable else self.suite.inputs(start % len(self.suite))
+        )
 
     def _too_slow(self, ms: float | None, needed_s: float, promised_s: float, share_s: float, *, software: bool) -> str | None:
         """Say why a point is not tried on an engine, None where it is; `promised_s` is for the engines before it."""
@@ -418,18 +428,16 @@ class Sweep:
             return f"it would take about {needed_s:.0f} s, more than {whose} of the {left_s:.0f} s that are left"
         return None
 
-    async def _ask(self, contender: _Contender, width: int, batch: int) -> tuple[Parity, float]:
+    async def _ask(self, contender: _Contender, width: int, batch: int) -> tuple[Answers, float]:
         """Ask an engine for its answers; return them judged, and the milliseconds of a run once it is warm."""
         cases = batch if contender.software else max(batch, MIN_CASES)
-        answers: list[NDArray[np.float32]] = []
+        answers: list[Tensors] = []
         for start in range(0, cases, batch):
-            inputs = {"observation": batch_of(self.suite, start, batch).observation.astype(np.float32)}
-            outputs = await contender.engine.run(inputs, limit_s=RUN_LIMIT_S)
-            scores = np.asarray(outputs.get("q_values", ()), dtype=np.float32)
-            answers += list(scores) if len(scores) == batch else [np.empty(0, np.float32)] * batch
-        judged = judge(contender.name, batch_of(self.suite, 0, len(answers)), answers)
+            outputs = await contender.engine.run(self._batch_inputs(start, batch), limit_s=RUN_LIMIT_S)
+            answers += split(outputs, batch) if self.suite.batchable else [outputs]
+        found = judged(contender.name, batch_of(self.suite, 0, len(answers)), answers)
         block = await contender.engine.time(self._inputs(batch), 1, limit_s=RUN_LIMIT_S)
-        return judged, max(float(block.samples_ms[0]), 1e-3)
+        return found, max(float(block.samples_ms[0]), 1e-3)
 
     async def _time_software(self, engine: Engine, batch: int) -> Lane:
         lane = Lane(engine)
@@ -530,7 +538,7 @@ def _needed_s(ms: float | None, *, software: bool) -> float:
     return (ms or 0.0) / 1000 * runs
 
 
-def measured_entry(lane: Lane, facts: EngineFacts, answers: Parity, width: int, batch: int, *, hidden: bool) -> r.SweepEntry:
+def measured_entry(lane: Lane, facts: EngineFacts, answers: Answers, width: int, batch: int, *, hidden: bool) -> r.SweepEntry:
     """State a point that was measured; one whose answers are wrong, or whose time may not be compared, is not valid."""
     summary = lane.summary
     assert summary

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from pyapp.breakout.actions import ACTIONS
 from pyapp.crossover import CROSSES, NOT_WITHIN
+from pyapp.markdown import markdown_line, markdown_table, markdown_text
+from pyapp.model_tables import faults, model_facts, placed, same_outputs
 from pyapp.report import (
     QUESTIONS,
     Adapter,
@@ -26,48 +27,13 @@ from pyapp.report import (
 from pyapp.summary import summarize
 from pyapp.verdict import CRITERIA, verdict
 
-# What begins a link, emphasis, code or a strike-through wherever it stands. An underscore inside a word begins nothing.
-_INLINE = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
-_ENTITY = re.compile(r"&(?=#?\w+;)")
-# What makes a line a heading, quotation, list or rule.
-_BLOCK = re.compile(r"^(\d*)([#>+=.)-])")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 CHECK_TOPICS = ("answers", "speed", "ratio")
-MIN_WIDTH = 2
-"""A column's rule needs a hyphen beside its colon, or no reader takes it for a table."""
-
-
-def markdown_text(text: str) -> str:
-    """Escape a text for the middle of a line: what looks like HTML or Markdown is shown as it is, on one line.
-
-    Names come from reports that anybody may have written. Control characters become spaces: a terminal would obey them.
-    """
-    line = " ".join(_CONTROL.sub(" ", text).split())
-    return _INLINE.sub(r"\\\g<0>", _ENTITY.sub("&amp;", line)).replace("<", "&lt;")
-
-
-def _markdown_line(text: str) -> str:
-    """Escape a text that is a line of its own, so that it begins no heading, list or quotation either."""
-    return _BLOCK.sub(r"\1\\\2", markdown_text(text))
-
-
-def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a table: the first column to the left, numbers to the right. Cells are text, never markup."""
-    cells = [[markdown_text(cell) for cell in row] for row in (columns, *rows)]
-    widths = [max(MIN_WIDTH, *map(len, column)) for column in zip(*cells, strict=True)]
-    rule = [f":{'-' * (widths[0] - 1)}", *(f"{'-' * (width - 1)}:" for width in widths[1:])]
-    lines = [cells[0], rule, *cells[1:]]
-    return "\n".join(f"| {' | '.join(_aligned(line, widths))} |" for line in lines)
-
-
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> list[str]:
-    first, *rest = line
-    return [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))]
 
 
 def report_markdown(report: Report) -> str:
     """Write a whole report as Markdown: what ran, same answers, faster, where the GPU overtakes, and every warning."""
     parts = [
+        *(model_facts(report.model) if report.model else []),
         "## What ran\n",
         markdown_table(
             ["engine", "provider", "build", "runner", "threads", "nodes", "adapter", "created", "first run"],
@@ -76,6 +42,10 @@ def report_markdown(report: Report) -> str:
     ]
     if report.parity or not any(getattr(report, name) for name in QUESTIONS):
         parts += _checked(report)
+    if report.placement:
+        parts += placed(report)
+    if report.faults:
+        parts += faults(report)
     if report.stages:
         parts += _explained(report)
     if report.sweep:
@@ -96,29 +66,35 @@ def report_markdown(report: Report) -> str:
         parts += _verdict(report)
     warnings = report_warnings(report)
     if warnings:
-        parts += ["\n## Mind\n", *(f"- {_markdown_line(warning)}" for warning in warnings)]
+        parts += ["\n## Mind\n", *(f"- {markdown_line(warning)}" for warning in warnings)]
     return "\n".join(parts) + "\n"
 
 
 def _checked(report: Report) -> list[str]:
     return [
-        "\n## Same answers as Python?\n",
-        markdown_table(
-            ["suite", "engine", "agree", "max dQ", "mean dQ", "min margin", "could flip", "passed"],
-            [_parity_row(entry) for entry in report.parity],
-        ),
+        *(same_outputs(report) if report.agreement else _same_answers(report)),
         "\n## Faster?\n",
         markdown_table(
             ["engine", "P50 ms", "P95 ms", "mean", "min", "max", "n", "clock step"],
             [_race_row(entry) for entry in report.race],
         ),
         "",
-        *(_markdown_line(sentence.text) for sentence in summarize(report) if sentence.topic in CHECK_TOPICS),
+        *(markdown_line(sentence.text) for sentence in summarize(report) if sentence.topic in CHECK_TOPICS),
+    ]
+
+
+def _same_answers(report: Report) -> list[str]:
+    return [
+        "\n## Same answers as Python?\n",
+        markdown_table(
+            ["suite", "engine", "agree", "max dQ", "mean dQ", "min margin", "could flip", "passed"],
+            [_parity_row(entry) for entry in report.parity],
+        ),
     ]
 
 
 def _told(report: Report, *topics: str) -> list[str]:
-    return [_markdown_line(sentence.text) for sentence in summarize(report) if sentence.topic in topics]
+    return [markdown_line(sentence.text) for sentence in summarize(report) if sentence.topic in topics]
 
 
 def _explained(report: Report) -> list[str]:
@@ -166,14 +142,15 @@ def _played(report: Report) -> list[str]:
 def _verdict(report: Report) -> list[str]:
     found = verdict(report)
     status = {(line.engine, line.criterion): line.status for line in found.lines}
-    rows = [[entry.name, *(status[entry.name, name] for name in CRITERIA)] for entry in report.engines]
+    criteria = [name for name in CRITERIA if any(name == criterion for _, criterion in status)] or CRITERIA
+    rows = [[entry.name, *(status[entry.name, name] for name in criteria)] for entry in report.engines]
     return [
         "\n## Which should I ship?\n",
-        _markdown_line(found.sentence),
+        markdown_line(found.sentence),
         "",
-        markdown_table(["engine", *CRITERIA], rows),
+        markdown_table(["engine", *criteria], rows),
         "",
-        *(f"- {_markdown_line(f'{line.engine}, {line.criterion}: {line.text}')}" for line in found.lines),
+        *(f"- {markdown_line(f'{line.engine}, {line.criterion}: {line.text}')}" for line in found.lines),
         *(f"- Next: {markdown_text(step)}" for step in found.next_steps),
     ]
 
@@ -207,6 +184,7 @@ def report_warnings(report: Report) -> list[str]:
             for reason in entry.actual.fallbacks
         ),
         *((f"{entry.suite} on {entry.engine}", warning) for entry in report.parity for warning in entry.warnings),
+        *((f"nodes of {entry.engine}", warning) for entry in report.placement for warning in entry.warnings),
         *((f"race of {entry.engine}", warning) for entry in report.race for warning in entry.warnings),
         *((f"stages of {entry.engine}", warning) for entry in report.stages for warning in entry.warnings),
         *((f"games of {entry.engine}", warning) for entry in report.tournament for warning in entry.warnings),

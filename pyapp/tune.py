@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyapp import report as r
-from pyapp.candidates import candidate_names, hardest, simplicity, why_wrong
-from pyapp.cases import Suite
+from pyapp.candidates import candidate_names, simplicity, why_wrong
+from pyapp.cases import Cases
 from pyapp.engine import Engine, EngineError, EngineSpec, OpenEngine, Tensors
 from pyapp.host import Hidden, Host, Listener, require_seed, require_within, settings_from
 from pyapp.opening import introduced
-from pyapp.parity import Parity, parity
+from pyapp.parity import Answers, parity
 from pyapp.race import Lane, RaceSettings, lane_faults, race
 from pyapp.sections import environment_entry, failed_entry
 from pyapp.stats import percentile_interval, ratio_interval
@@ -112,7 +112,7 @@ class _Candidate:
     """What is known of a configuration; it outlives a cancelled search."""
 
     spec: EngineSpec
-    judged: list[Parity] = field(default_factory=list)
+    judged: list[Answers] = field(default_factory=list)
     status: str = ""
     reason: str | None = None
     trial_ms: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
@@ -158,7 +158,7 @@ class Tune:
         How to search.
     model : bytes
         An ONNX file.
-    suites : sequence of Suite
+    suites : sequence of Cases
         A candidate that disagrees with Python on any of them is dropped. The first one's states are what is timed.
     open_engine : OpenEngine
         Opens engines.
@@ -172,7 +172,7 @@ class Tune:
 
     settings: TuneSettings
     model: bytes
-    suites: Sequence[Suite]
+    suites: Sequence[Cases]
     open_engine: OpenEngine
     host: Host
     listener: Listener
@@ -268,7 +268,7 @@ class Tune:
         self._steps_ms.append(engine.facts.clock_step_ms)
         judged = []
         for suite in self.suites:
-            judged.append(await parity(engine, hardest(suite, SOFTWARE_CASES) if engine.facts.software else suite))
+            judged.append(await parity(engine, suite.hardest(SOFTWARE_CASES) if engine.facts.software else suite))
             if wrong := why_wrong(judged[-1], candidate.spec.precision):
                 candidate.leave(WRONG, f"{suite.name}: {wrong}")
                 break
@@ -285,7 +285,7 @@ class Tune:
         expected_ms = max(float(np.median(first)), 1e-3)
         runs = min(TRIAL_RUNS, math.floor(TRIAL_MS / expected_ms))
         trial_ms = (await engine.time(self._inputs(1), runs)).samples_ms if runs > len(first) else first
-        if expected_ms * self.settings.batch <= SLOW_BATCH_MS:
+        if self.suites[0].batchable and expected_ms * self.settings.batch <= SLOW_BATCH_MS:
             inputs = self._inputs(self.settings.batch)
             await engine.time(inputs, 1, limit_s=OPEN_LIMIT_S)
             candidate.batch_ms = float((await engine.time(inputs, 1, limit_s=OPEN_LIMIT_S)).samples_ms[0])
@@ -383,8 +383,8 @@ class Tune:
         return not candidate.alive
 
     def _inputs(self, batch: int) -> dict[str, NDArray[Any]]:
-        states = self.suites[0].observation
-        return {"observation": states[np.arange(batch) % len(states)].astype(np.float32)}
+        cases = self.suites[0]
+        return cases.inputs(0) if batch == 1 else cases.taken(np.arange(batch) % len(cases)).stacked()
 
     def _choose(self, purpose: str) -> list[r.Choice]:
         """Choose the fastest for a purpose; of those that are as fast within the interval, the simplest."""

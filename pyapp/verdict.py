@@ -61,12 +61,16 @@ def verdict(report: Report) -> Verdict:
     for entry in report.engines:
         game = played.get(entry.name)
         told = (_answers(report, entry.name, game), _scores(game), _stability(report, entry), _support(report, entry))
-        judged[entry.name] = [VerdictLine(entry.name, name, *what) for name, what in zip(CRITERIA[:4], told, strict=True)]
+        criteria = zip(CRITERIA[:4], told, strict=True)
+        # A model of the visitor's plays no games.
+        judged[entry.name] = [
+            VerdictLine(entry.name, name, *what) for name, what in criteria if report.model is None or name != "scores"
+        ]
     # An invalid entry did not run as its name says, so its numbers are another configuration's.
     sound = [entry for entry in report.engines if entry.valid and entry.error is None]
     status = {(line.engine, line.criterion): line.status for found in judged.values() for line in found}
     right = [entry for entry in sound if status[entry.name, "answers"] == status[entry.name, "support"] == PASS]
-    able = [entry for entry in right if status[entry.name, "scores"] != FAIL]
+    able = [entry for entry in right if status.get((entry.name, "scores")) != FAIL]
     able.sort(key=lambda entry: _p50(report, entry.name))
     for name, found in judged.items():
         found.append(VerdictLine(name, "speed", *_speed(report, name, able[0].name if able else None)))
@@ -78,11 +82,13 @@ def verdict(report: Report) -> Verdict:
 def _chosen(report: Report, able: list[EngineEntry], lines: list[VerdictLine]) -> tuple[str | None, str, list[str]]:
     """Return the engine to ship or None, why, and what to do about it."""
     answers = {line.engine: line.status for line in lines if line.criterion == "answers"}
+    whose = "Python's" if report.model is None else "the reference's"
     if not able:
         if all(status == UNKNOWN for status in answers.values()):
-            return None, "Nothing can be recommended yet: no engine's answers were compared with Python's.", ["Run the check."]
-        fit = "No engine that gives Python's answers is otherwise fit"
-        why = fit if PASS in answers.values() else "No engine is known to give Python's answers"
+            what = f"no engine's answers were compared with {whose}"
+            return None, f"Nothing can be recommended yet: {what}.", ["Run the check."]
+        fit = f"No engine that gives {whose} answers is otherwise fit"
+        why = fit if PASS in answers.values() else f"No engine is known to give {whose} answers"
         return None, f"{why}, so none is recommended.", []
     first, p50 = able[0].name, _p50(report, able[0].name)
     ratios = {entry.name: _ratio(report, entry.name, first) for entry in able[1:]}
@@ -103,11 +109,11 @@ def _chosen(report: Report, able: list[EngineEntry], lines: list[VerdictLine]) -
         pairs = "; ".join(f"{name} / {first} is {_told(ratio)}" for name, ratio in told.items())
         why = f"{' and '.join([first, *told])} are tied ({pairs}), and {best.name} is the simplest ({SIMPLER})"
     elif isinstance(runner_up, RatioInterval):
-        why = f"it gives Python's answers in {p50:.2f} ms (median); {second}, the next, takes {_told(runner_up)} times as long"
+        why = f"it gives {whose} answers in {p50:.2f} ms (median); {second}, the next, takes {_told(runner_up)} times as long"
     else:
-        why = "it is the only engine here that gives Python's answers and that nothing else rules out"
+        why = f"it is the only engine here that gives {whose} answers and that nothing else rules out"
     wrong = [name for name, status in answers.items() if status == FAIL and _p50(report, name) < _p50(report, best.name)]
-    but = "".join(f" {name} has a lower median, but does not give Python's answers." for name in wrong)
+    but = "".join(f" {name} has a lower median, but does not give {whose} answers." for name in wrong)
     unsteady = [line.text for line in lines if (line.engine, line.criterion, line.status) == (best.name, "stability", FAIL)]
     but += "".join(f" But mind that it is not steady: {text}" for text in unsteady)
     return best.name, f"Ship {best.name}: {why}.{but}", steps
@@ -118,8 +124,8 @@ def _further(report: Report, lines: list[VerdictLine]) -> list[str]:
     status = {(line.engine, line.criterion): line.status for line in lines}
     answers = {name: found for (name, criterion), found in status.items() if criterion == "answers"}
     unasked = [name for name, found in answers.items() if found == UNKNOWN and status[name, "support"] == PASS]
-    low = [name for name in answers if status[name, "scores"] == FAIL]
-    unplayed = any(status[name, "scores"] == UNKNOWN for name in answers)
+    low = [name for name in answers if status.get((name, "scores")) == FAIL]
+    unplayed = any(status.get((name, "scores")) == UNKNOWN for name in answers)
     gpus = [entry.name for entry in report.engines if entry.requested.provider == "webgpu"]
     native = any(entry.actual and entry.actual.provider == "cpu" for entry in report.engines)
     webgpu = report.environment.webgpu
@@ -143,9 +149,10 @@ def _answers(report: Report, name: str, games: TournamentEntry | None) -> tuple[
         entry = asked[suite.suite]
         part = f" (of its {suite.cases} cases)" if entry.cases < suite.cases else ""
         flips = f", {len(entry.explained)} other by rounding" if entry.explained else ""
-        parts.append(f"{entry.agree} of {entry.cases} actions of {suite.suite}{part}{flips}")
+        what = f"actions of {suite.suite}" if report.model is None else "cases"
+        parts.append(f"{entry.agree} of {entry.cases} {what}{part}{flips}")
     errors = [entry.max_abs_diff for entry in asked.values() if entry.max_abs_diff is not None]
-    parts += [f"largest score error {max(errors):.1e}"] if errors else []
+    parts += [f"largest error {max(errors):.1e}"] if errors else []
     parts += [warning for entry in wrong for warning in entry.warnings]
     if games and games.compared:
         compared = f"{game_count(games.compared)} compared with Python's"

@@ -18,6 +18,7 @@ import { toWireError } from './wire.js';
  * @property {import('./views/play.js').PlayView} play
  * @property {import('./store.js').Store} store
  * @property {Record<Question, Place>} places
+ * @property {Pick<Place, 'start' | 'stop' | 'show' | 'fail' | 'ready'>} model where the visitor's own model is changed
  * @property {(state: State) => void} onState
  * @property {(question: Question, wanted: object) => boolean} goesOn whether a question with these settings goes on where it was ended
  * @property {(question: Question, wanted: object, error: import('./types.d.ts').WireError | null) => void} onEnd null where there was an answer
@@ -27,6 +28,8 @@ export class Asking {
   #parts;
   /** @type {Question} */
   #asked = 'check';
+  /** Where progress is shown. @type {Pick<Place, 'show'>} */
+  #place;
   /** Whether it goes on where it was ended. */
   #goesOn = false;
   /** Whether what is asked has not shown anything yet. */
@@ -37,9 +40,10 @@ export class Asking {
   /** @param {Parts} parts */
   constructor(parts) {
     this.#parts = parts;
+    this.#place = parts.model;
     parts.python.on('progress', (json) => {
       publicPage.progress = JSON.parse(json);
-      parts.places[this.#asked].show(/** @type {any} */ (publicPage.progress));
+      this.#place.show(/** @type {any} */ (publicPage.progress));
     });
     parts.python.on('section', (json) => this.#take(JSON.parse(json)));
   }
@@ -52,10 +56,10 @@ export class Asking {
 
   /** Python is gone. Whatever was asked fails, and nothing can be asked before it is up again. */
   down() {
-    const { reports, places, onState } = this.#parts;
+    const { reports, onState } = this.#parts;
     this.#up = false;
     reports.busy = true;
-    for (const place of Object.values(places)) place.ready = false;
+    for (const place of this.#all) place.ready = false;
     onState('booting');
   }
 
@@ -64,6 +68,7 @@ export class Asking {
     const { python, results, reports, places, goesOn, onEnd } = this.#parts;
     publicPage.error = null;
     this.#asked = question;
+    this.#place = places[question];
     this.#goesOn = goesOn(question, wanted);
     this.#occupy(true);
     places[question].start();
@@ -85,6 +90,40 @@ export class Asking {
       places[question].stop();
       this.#occupy(false);
     }
+  }
+
+  /**
+   * Changes what is asked about; meanwhile nothing can be asked.
+   * @param {() => Promise<void>} work
+   */
+  async during(work) {
+    const { model } = this.#parts;
+    publicPage.error = null;
+    this.#place = model;
+    this.#occupy(true);
+    model.start();
+    try {
+      await work();
+    } catch (error) {
+      publicPage.error = toWireError(error);
+      model.fail(error);
+    } finally {
+      model.stop();
+      this.#occupy(false);
+    }
+  }
+
+  /** What was found so far is about something else. */
+  forget() {
+    const { results, reports } = this.#parts;
+    publicPage.report = null;
+    results.clear();
+    reports.checkBegins();
+  }
+
+  get #all() {
+    const { places, model } = this.#parts;
+    return [...Object.values(places), model];
   }
 
   /** @param {any} report what this page has found so far */
@@ -120,11 +159,11 @@ export class Asking {
 
   /** @param {boolean} busy */
   #occupy(busy) {
-    const { reports, play, places, onState } = this.#parts;
+    const { reports, play, onState } = this.#parts;
     if (!this.#up) return;
     onState(busy ? 'running' : 'ready');
     reports.busy = busy;
     play.checks(busy);
-    for (const place of Object.values(places)) place.ready = !busy;
+    for (const place of this.#all) place.ready = !busy;
   }
 }

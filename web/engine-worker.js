@@ -29,6 +29,8 @@ let watch = null;
 let readProfile = null;
 /** What `stages` needs, in an engine that was opened for it. @type {((feeds: WireTensors, runs: number) => Promise<import('./types.d.ts').StageTimes>) | null} */
 let measureStages = null;
+/** Opens another model as the first one was. @type {((model: Uint8Array) => Promise<import('./types.d.ts').Runner>) | null} */
+let openAnother = null;
 /** @type {URL} */
 let ortBase;
 /** Overlapping runs hang onnxruntime-web's WebGPU provider, so verbs wait for each other here. */
@@ -57,7 +59,8 @@ const verbs = {
     const wasmTrace = purpose === 'stages' && !adapter ? new WasmTrace() : null;
     const ort = await loadBuild(build, ortBase, spec.threads);
     const start = performance.now();
-    const opened = await openRunner(ort, spec, model, purpose === 'profile');
+    openAnother = (another) => openRunner(ort, spec, another, purpose === 'profile');
+    const opened = await openAnother(model);
     runner = opened;
     const create_ms = performance.now() - start;
     if (adapter) {
@@ -79,6 +82,21 @@ const verbs = {
       inputs: runner.inputs,
       outputs: runner.outputs,
     };
+  },
+
+  /**
+   * Opens another model in the place of the first: for thousands of small ones, where a realm for each would take an hour.
+   * Only for the stock runner, whose sessions share nothing but the realm.
+   * @param {Uint8Array} model
+   */
+  async replace(model) {
+    const open = required(openAnother);
+    if (runner && runner.label !== 'stock') throw new AppError('WrongPurpose', `a model of the runner "${runner.label}" is not replaced`, 'Open another engine.');
+    const former = runner;
+    runner = null;
+    await former?.release();
+    runner = await open(model);
+    return { inputs: runner.inputs, outputs: runner.outputs };
   },
 
   /** @param {WireTensors} feeds */

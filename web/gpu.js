@@ -70,3 +70,12 @@ async function patientAdapter(gpu) {
 function unavailable(reason, remedy) {
   return new AppError('WebGpuUnavailable', `WebGPU is not available: ${reason}`, remedy);
 }
+
+/** @returns {Promise<boolean | null>} whether the adapter computes in 16-bit floats; null where there is no adapter */
+export async function adapterHasHalves() {
+  try {
+    return (await requireAdapter()).features.has('shader-f16');
+  } catch {
+    return null;
+  }
+}

@@ -12,7 +12,9 @@ import { BootView } from './views/boot.js';
 import { ComparedView } from './views/compared.js';
 import { byId, h } from './views/dom.js';
 import { drawer } from './views/drawer.js';
+import { save } from './views/report-file.js';
 import { GamesAsk } from './views/games-ask.js';
+import { ModelView } from './views/model.js';
 import { PauseButton } from './views/pause.js';
 import { PlayView } from './views/play.js';
 import { PythonView } from './views/python.js';
@@ -23,6 +25,9 @@ import { SettingsView } from './views/settings.js';
 
 /** The engines of the question that the page began with. */
 const QUESTION = ['wasm-1', 'webgpu-stock'];
+
+/** The engines in which something may go wrong. */
+const SUSPECTS = ['webgpu-stock', 'webgpu-fast', 'wasm-2'];
 
 /** Messages with output that are kept for programs. */
 const KEPT_OUTPUT = 10_000;
@@ -55,25 +60,32 @@ async function main() {
     check: (engine) => void asking.ask('check', { ...form.settings, engines: [...new Set([...QUESTION, engine])] }).then(() => byId('faster-title').scrollIntoView()),
     play: (engine) => play.use(engine),
     write: (engine) => python.recipe(results.report, engine),
-  });
+  }, saveFault);
   const reports = new ReportView(byId('report'), python, results);
   const play = new PlayView(byId('play'), python, site, base);
+  const model = new ModelView(byId('own-model'), python, { during: (work) => asking.during(work), changed: showModel });
   const typed = new PythonView(byId('console'), python, base, store);
   drawer(byId('python-section'), byId('python-drawer'));
 
   const cancel = () => void python.cancel();
   const allowsPrecision = h('input', { type: 'checkbox', id: 'tune-precision' });
   const games = new GamesAsk();
+  const strict = h('input', { type: 'checkbox', id: 'placement-strict' });
+  const suspect = h('select', { id: 'locate-engine' }, ...SUSPECTS.map((name) => h('option', { value: name }, name)));
   const places = {
     check,
     explain: question(byId('explain'), 'Explain', () => asking.ask('explain', { engines: form.settings.engines }), cancel),
     sweep: question(byId('sweep-ask'), 'Sweep', () => asking.ask('sweep', { engines: form.settings.engines, seed: form.settings.seed }), cancel),
     tune: question(byId('tune-ask'), 'Tune', () => asking.ask('tune', { precision: allowsPrecision.checked, seed: form.settings.seed }), cancel),
+    placement: question(byId('placement-ask'), 'Look', () => asking.ask('placement', { engines: form.settings.engines, strict: strict.checked }), cancel),
+    locate: question(byId('locate-ask'), 'Find it', () => asking.ask('locate', { engine: suspect.value }), cancel),
     tournament: question(byId('tournament-ask'), 'Play', () => asking.ask('tournament', games.settings(form.settings)), cancel, new PauseButton((on) => python.pause(on))),
   };
   const nameGames = () => (places.tournament.label = games.goesOn(games.settings(form.settings)) ? 'Go on' : 'Play');
   byId('tournament-ask').prepend(games.root);
   for (const part of [games.root, byId('settings')]) part.addEventListener('change', nameGames);
+  byId('placement-ask').prepend(h('label', { class: 'controls' }, strict, 'Strict: no node may run on the CPU of an engine that was asked for a GPU'));
+  byId('locate-ask').prepend(h('label', { class: 'controls' }, 'Engine, against wasm-1', suspect));
   byId('tune-ask').prepend(h('label', { class: 'controls' }, allowsPrecision, 'Variants in fewer bits may win too'));
   const asking = new Asking({
     python,
@@ -82,6 +94,7 @@ async function main() {
     play,
     store,
     places,
+    model,
     onState: setState,
     goesOn: (asked, wanted) => asked === 'tournament' && games.goesOn(wanted),
     onEnd: (asked, wanted, error) => {
@@ -111,14 +124,29 @@ async function main() {
     nameGames();
     boot.again();
   });
-  python.on('booted', () => {
-    if (publicPage.report) python.adopt(publicPage.report);
+  python.on('booted', async () => {
+    await model.restore().catch((error) => model.fail(error));
+    if (publicPage.report) await python.adopt(publicPage.report);
     play.regain();
     ready();
   });
   play.onLoop = (loop) => {
     if (publicPage.report && !reports.busy) asking.keep({ ...publicPage.report, loop });
   };
+
+  /** @param {any} own what Python says of the visitor's own model; null: the worked example */
+  function showModel(own) {
+    byId('example').hidden = own !== null;
+    publicPage.model = own;
+    asking.forget();
+  }
+
+  async function saveFault() {
+    const found = await python.reproducer();
+    if (!found) return;
+    save(`${found.name}.onnx`, 'application/octet-stream', /** @type {BlobPart} */ (found.model));
+    save(`${found.name}.npz`, 'application/zip', /** @type {BlobPart} */ (found.cases));
+  }
 
   function ready() {
     boot.finish();
@@ -136,6 +164,11 @@ async function main() {
     runPlain: (/** @type {string} */ source, /** @type {string} */ filename) => python.runPlain(source, filename),
     stop: () => python.stop(),
     restart: () => python.restart(),
+    changeModel: (/** @type {string} */ verb, /** @type {any} */ settings) => model.change(verb, settings),
+    reproducer: async () => {
+      const found = await python.reproducer();
+      return found && { model: base64(found.model), cases: base64(found.cases) };
+    },
     play,
   });
   check.onClick(() => asking.ask('check', form.settings), cancel);
@@ -146,13 +179,21 @@ async function main() {
   play.enable();
   ready();
   const last = await store.read('report');
-  if (last && !publicPage.report) reports.offerLast(() => asking.recall(last));
+  // What was found about a model that is not here any more is no beginning to go on from.
+  if (last && !last.model && !publicPage.report) reports.offerLast(() => asking.recall(last));
 }
 
 /** @param {unknown} thrown */
 function fault(thrown) {
   publicPage.error = toWireError(thrown);
   check.fail(thrown);
+}
+
+/** @param {Uint8Array} bytes */
+function base64(bytes) {
+  let text = '';
+  for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  return btoa(text);
 }
 
 setState('booting');

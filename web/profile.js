@@ -10,7 +10,7 @@ import { AppError } from './wire.js';
 
 const LIMIT_MS = 10_000;
 
-/** @typedef {{cat: string, name: string, dur: number, args?: {provider?: string, node_index?: string, op_name: string}}} TraceEvent */
+/** @typedef {{cat: string, name: string, dur: number, args?: {provider?: string, node_index?: string, op_name: string, output_type_shape?: Record<string, number[]>[]}}} TraceEvent */
 
 /**
  * Starts to listen. Call it before onnxruntime-web is imported: its build takes hold of `console.log` when it starts.
@@ -63,7 +63,12 @@ export function nodesOf(events) {
   for (const { cat, name, dur, args } of events) {
     if (cat !== 'Node' || !args?.provider) continue;
     const node = name.replace(/_kernel_time$/, '');
-    nodes.set(`${args.node_index} ${node}`, { name: node, op: args.op_name, provider: args.provider, us: dur });
+    nodes.set(`${args.node_index} ${node}`, { name: node, op: args.op_name, provider: args.provider, us: dur, shape: shapeOf(args.output_type_shape) });
   }
   return [...nodes.values()];
+}
+
+/** @param {Record<string, number[]>[]} [outputs] a type and its dimensions each */
+function shapeOf(outputs = []) {
+  return outputs.flatMap((output) => Object.entries(output).map(([type, dims]) => `${type}[${dims}]`)).join(' ');
 }

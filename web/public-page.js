@@ -14,6 +14,8 @@ export const publicPage = {
   report: null,
   /** @type {import('./types.d.ts').WireError | null} */
   error: null,
+  /** What Python says of the visitor's own model; null: the worked example. @type {any} */
+  model: null,
   /** @type {import('./views/play.js').PlayView | null} the game */
   play: null,
   /** What Python has printed, until somebody empties it. @type {{stream: string, text: string}[]} */
@@ -34,6 +36,10 @@ export const publicPage = {
   stop: notReady,
   /** @type {() => Promise<void>} */
   restart: notReady,
+  /** Does what the controls of the visitor's own model do. @type {(verb: 'make_cases' | 'allow' | 'fix', settings: any) => Promise<void>} */
+  changeModel: notReady,
+  /** What shows the fault that was found last, in base64. @type {() => Promise<{model: string, cases: string} | null>} */
+  reproducer: notReady,
 };
 Object.assign(globalThis, { pyappPage: publicPage });
 

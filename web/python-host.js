@@ -5,7 +5,7 @@ import { EngineHost } from './engine-host.js';
 import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').Site} Site */
-/** @typedef {'check' | 'explain' | 'sweep' | 'tune' | 'tournament'} Question */
+/** @typedef {'check' | 'explain' | 'sweep' | 'tune' | 'tournament' | 'placement' | 'locate'} Question */
 
 /** What Pyodide takes for Ctrl-C. */
 const INTERRUPT = 2;
@@ -147,6 +147,21 @@ export class PythonHost {
   /** @param {boolean} on whether the tournament that runs is held @returns {Promise<void>} */
   pause(on) {
     return this.#peer.call('pause', [on]);
+  }
+
+  /**
+   * Does something to the visitor's own model.
+   * @param {string} verb of Python's `Workbench`
+   * @param {...unknown} args
+   * @returns {Promise<any>}
+   */
+  bench(verb, ...args) {
+    return this.#peer.call('bench', [verb, args]);
+  }
+
+  /** @returns {Promise<{name: string, model: Uint8Array, cases: Uint8Array} | null>} what shows the fault that was found last */
+  reproducer() {
+    return this.#peer.call('reproducer', []);
   }
 
   /** @param {string} text @returns {Promise<any>} the report in it, validated */

@@ -26,6 +26,9 @@ let interrupted = null;
 /** @type {any} Emscripten's file system, in which Python lives */
 let files = null;
 
+/** @type {any} its `bench`, held for good */
+let benchSide = null;
+
 function repl() {
   replSide ??= booted().repl;
   return replSide;
@@ -77,7 +80,7 @@ const page = new Peer(/** @type {any} */ (self), {
   },
 
   /**
-   * @param {string} question check, explain, sweep, tune or tournament
+   * @param {string} question check, explain, sweep, tune, tournament, placement or locate
    * @param {object} settings
    * @returns {Promise<object>} the report
    */
@@ -92,6 +95,21 @@ const page = new Peer(/** @type {any} */ (self), {
   /** @param {boolean} on whether the tournament that runs is held */
   pause(on) {
     booted().pause(on);
+  },
+
+  /**
+   * @param {'load' | 'drop' | 'take_cases' | 'make_cases' | 'allow' | 'read' | 'fix'} verb what is done to the visitor's own model
+   * @param {unknown[]} args
+   */
+  async bench(verb, args) {
+    benchSide ??= booted().bench;
+    const answer = await benchSide[verb](...args);
+    return answer === undefined ? undefined : unwrap(answer);
+  },
+
+  /** What shows the fault that was found last: a model and its cases as files; null where there is none. */
+  reproducer() {
+    return booted().reproducer() ?? null;
   },
 
   /** @param {object} report what was found before Python was started anew */

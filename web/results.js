@@ -6,6 +6,8 @@ import { byId } from './views/dom.js';
 import { FasterView } from './views/faster.js';
 import { RanView } from './views/ran.js';
 import { MeaningView } from './views/sentences.js';
+import { FaultsView } from './views/faults.js';
+import { PlacementView } from './views/placement.js';
 import { StagesView } from './views/stages.js';
 import { SweepView } from './views/sweep.js';
 import { TournamentView } from './views/tournament.js';
@@ -24,6 +26,8 @@ export class Results {
   #stages = new StagesView(byId('stages'));
   #sweep = new SweepView(byId('sweep'));
   #tune;
+  #placement = new PlacementView(byId('placement'));
+  #faults;
   #tournament = new TournamentView(byId('tournament'));
   #verdict = new VerdictView(byId('verdict'));
   /** Counts the reports that were begun: what Python says late of an earlier one is dropped. */
@@ -31,9 +35,14 @@ export class Results {
   /** What is shown, where it is whole. @type {any} */
   report = null;
 
-  /** @param {PythonHost} python @param {import('./views/tune.js').RecipeUses} uses what a recipe is good for */
-  constructor(python, uses) {
+  /**
+   * @param {PythonHost} python
+   * @param {import('./views/tune.js').RecipeUses} uses what a recipe is good for
+   * @param {() => unknown} saveFault saves what shows a fault
+   */
+  constructor(python, uses, saveFault) {
     this.#python = python;
+    this.#faults = new FaultsView(byId('faults'), saveFault);
     this.#answers = new AnswersView(byId('answers'), (suite, index) => python.picture(suite, index));
     this.#tune = new TuneView(byId('tune'), uses);
   }
@@ -41,7 +50,7 @@ export class Results {
   clear() {
     this.#generation++;
     this.report = null;
-    const further = [this.#stages, this.#sweep, this.#tune, this.#tournament, this.#verdict];
+    const further = [this.#stages, this.#sweep, this.#tune, this.#tournament, this.#verdict, this.#placement, this.#faults];
     for (const view of [this.#engines, this.#answers, this.#race, this.#meaning, ...further]) view.clear();
   }
 
@@ -53,7 +62,8 @@ export class Results {
   begin(question, goesOn) {
     if (question === 'check') return this.clear();
     this.#generation++;
-    if (!goesOn) ({ explain: this.#stages, sweep: this.#sweep, tune: this.#tune, tournament: this.#tournament })[question].clear();
+    const views = { explain: this.#stages, sweep: this.#sweep, tune: this.#tune, tournament: this.#tournament, placement: this.#placement, locate: this.#faults };
+    if (!goesOn) views[question].clear();
   }
 
   /** @param {string} name of a field of the report @param {any} section one entry of it */
@@ -63,6 +73,9 @@ export class Results {
       this.#race.expect(section.name);
     } else if (name === 'suites') this.#answers.addSuite(section);
     else if (name === 'parity') this.#answers.add(section);
+    else if (name === 'agreement') this.#answers.addOutput(section);
+    else if (name === 'placement') this.#placement.add(section);
+    else if (name === 'faults') this.#faults.add(section);
     else if (name === 'race') this.#race.add(section);
     else if (name === 'stages') this.#stages.add(section);
     else if (name === 'sweep') this.#sweep.add(section);
@@ -74,7 +87,7 @@ export class Results {
   /** Shows a whole report. @param {any} report */
   async show(report) {
     this.clear();
-    for (const name of ['engines', 'suites', 'parity', 'race', 'stages', 'sweep', 'precision', 'tournament']) {
+    for (const name of ['engines', 'suites', 'agreement', 'parity', 'race', 'stages', 'sweep', 'precision', 'tournament', 'placement', 'faults']) {
       for (const section of report[name]) this.add(name, section);
     }
     if (report.tune) this.add('tune', report.tune);

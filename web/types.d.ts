@@ -28,6 +28,12 @@ export interface EngineSpec {
   spinning: boolean;
   /** Of the model: `float32`, `float16` or `int8`. */
   precision: string;
+  /** Whether to refuse a model of which a WebGPU engine would run a node on the CPU. */
+  strict?: boolean;
+  /** Sizes of the model's free dimensions, by name; 1 where none is given. */
+  sizes?: Record<string, number>;
+  /** Whether zeros everywhere are an answer of this model, and not that of a lost device. */
+  zeros?: boolean;
 }
 
 export interface AdapterFacts {
@@ -66,6 +72,8 @@ export interface Runner {
   time(feeds: WireTensors, runs: number): Promise<{ samples: Float64Array; bad: number }>;
   /** Prints the profile to the console. */
   endProfiling(): void;
+  /** Frees the session; the runner is of no use after it. */
+  release(): Promise<void>;
 }
 
 /** One node of the graph as the profile saw it run. */
@@ -74,6 +82,8 @@ export interface NodeProfile {
   op: string;
   provider: string;
   us: number;
+  /** What it gave, as in `float[1,32,20,20]`; several outputs are apart by a space. */
+  shape: string;
 }
 
 /** Where the time of runs went, in milliseconds, run by run (`pyapp.engine.StageTimes`). */

@@ -120,6 +120,19 @@ class BrowserEngine:
         finally:
             worker.end()
 
+    async def replace(self, model: bytes) -> None:
+        """Open another model in the same realm; only for the stock runner.
+
+        A realm keeps memory of every model that it had: this is for thousands of small ones.
+
+        Raises
+        ------
+        EngineError
+            Whatever onnxruntime-web says about the model; yet another one may be given then.
+        """
+        self._model, self._lane, self._laneless = model, None, True
+        await _call(self._worker, "replace", OPEN_LIMIT_S, memoryview(model))
+
     async def close(self) -> None:
         """End the worker."""
         self._worker.end()
@@ -201,6 +214,21 @@ class BrowserEngines:
 
     def __init__(self, bridge: JsBridge) -> None:
         self._bridge = bridge
+        self._known: tuple[bytes, dict[str, Any]] = (b"", {})
+
+    def learn(self, model: bytes, *, sizes: dict[str, int], zeros: bool) -> None:
+        """Learn about a model what its file does not say.
+
+        Parameters
+        ----------
+        model : bytes
+            This very object.
+        sizes : dict of str to int
+            Sizes of its free dimensions, for runners that need fixed ones; without them these are 1.
+        zeros : bool
+            Whether zeros everywhere are an answer of it, and not that of a lost device.
+        """
+        self._known = model, {"sizes": sizes, "zeros": zeros}
 
     async def __call__(self, spec: EngineSpec, model: bytes) -> BrowserEngine:
         """Open `model` in the configuration `spec`.
@@ -225,7 +253,9 @@ class BrowserEngines:
         worker = await self._started(spec.name)
         try:
             options = {"purpose": purpose}
-            return worker, await _call(worker, "open", OPEN_LIMIT_S, asdict(spec), memoryview(model), options)
+            known, about = self._known
+            wanted = asdict(spec) | (about if model is known else {})
+            return worker, await _call(worker, "open", OPEN_LIMIT_S, wanted, memoryview(model), options)
         except BaseException:
             worker.end()
             raise

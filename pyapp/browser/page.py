@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from pyodide.ffi import JsException
+from pyodide.ffi import JsException, JsProxy
 
 import pyapp
+from pyapp.agreement import Tolerance
 from pyapp.breakout import Breakout, Options
 from pyapp.browser.atari import open_breakout
-from pyapp.browser.bridge import JsBridge, from_js_error
+from pyapp.browser.bridge import JsBridge, from_js_error, to_plain
 from pyapp.browser.engines import BrowserEngines
 from pyapp.browser.play import AgentSide
 from pyapp.browser.repl import Repl
-from pyapp.cases import Suite, load_suite
+from pyapp.browser.workbench import Workbench
+from pyapp.cases import Cases, Suite, load_suite
 from pyapp.check import Check, CheckSettings
 from pyapp.engine import Engine, EngineError, EngineSpec
 from pyapp.errors import AppError
@@ -36,6 +38,8 @@ from pyapp.verdict import verdict
 
 if TYPE_CHECKING:
     from pyapp.breakout.question import Games
+    from pyapp.locate import Locate
+    from pyapp.subject import Subject
     from pyapp.tune import Tune
 
 MODEL_PATH = "fixtures/breakout_dqn.onnx"
@@ -62,15 +66,17 @@ class Page:
     Attributes
     ----------
     model : bytes
-        The worked example's ONNX file.
+        The ONNX file that questions are about: the worked example's, or the visitor's.
     suites : dict of str to Suite
-        Its cases: ``states`` and ``stress``.
+        The worked example's cases: ``states`` and ``stress``.
     open_engines, open_variants : OpenEngine
         Open engines; the second one on the variants of the model that engines' names ask for.
     agent : AgentSide
         The agent's board.
     report : Report or None
         What was found on this page so far.
+    bench : Workbench
+        The visitor's model, where there is one.
     repl : Repl
         The console's and the editor's Python.
     """
@@ -78,7 +84,7 @@ class Page:
     def __init__(self, bridge: JsBridge) -> None:
         self._bridge = bridge
         self._task: asyncio.Task[Report] | None = None
-        self.model = b""
+        self.model = self._example = b""
         self.suites: dict[str, Suite] = {}
         self.open_engines = BrowserEngines(bridge)
         self.open_variants = VariantEngines(self.open_engines, self._fetch)
@@ -86,21 +92,26 @@ class Page:
         self.report: Report | None = None
         self._search: Tune | None = None
         self._games: Games | None = None
+        self._located: Locate | None = None
         self._asked: Question | None = None
+        self._about: tuple[object, ...] = ()
         self._questions: dict[str, Callable[[object], Question]] = {
             "check": self._check,
             "explain": self._explain,
             "sweep": self._sweep,
             "tune": self._tune,
             "tournament": self._tournament,
+            "placement": self._placement,
+            "locate": self._locate,
         }
+        self.bench = Workbench(self.open_engines, self, self._look_at)
         self.repl = Repl({"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self})
 
     async def load(self) -> None:
         """Fetch the model and its cases; raises `EngineError` where a file cannot be had."""
         paths = [MODEL_PATH, *SUITE_PATHS.values()]
         model, *archives = await asyncio.gather(*map(self._fetch, paths))
-        self.model = self.agent.model = self.open_variants.model = model
+        self._example = self.model = self.agent.model = self.open_variants.model = model
         self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
         namespace = self.repl.namespace
         namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
@@ -131,7 +142,7 @@ class Page:
         Parameters
         ----------
         question : str
-            ``check``, ``explain``, ``sweep``, ``tune`` or ``tournament``.
+            ``check``, ``explain``, ``sweep``, ``tune``, ``tournament``, ``placement`` or ``locate``.
         settings : str
             Its settings as JSON; what is left out has its default.
 
@@ -146,7 +157,27 @@ class Page:
         self._task = asyncio.ensure_future(self._run(question, settings))
         return asyncio.ensure_future(self._answer(self._task))
 
+    def _look_at(self, subject: Subject | None) -> None:
+        """Ask about another model from now on; what was found about the former one is no part of what comes."""
+        about = (subject.model, subject.inputs, subject.tolerance) if subject else (self._example,)
+        if [id(part) for part in about] != [id(part) for part in self._about]:
+            self.report = self._search = self._located = None
+        self._about = about
+        self.model = subject.model if subject else self._example
+        model = self.model
+        if subject:
+            self.open_engines.learn(model, sizes=subject.sizes, zeros=subject.zeros)
+        self.repl.namespace |= {"model": model, "cases": subject.cases() if subject and subject.inputs else None}
+        self.repl.settle()
+
+    @property
+    def _asked_about(self) -> list[Cases]:
+        """What the questions ask: the visitor's cases, or the worked example's."""
+        return [self.bench.subject.cases()] if self.bench.subject else list(self.suites.values())
+
     async def _run(self, question: str, settings: str) -> Report:
+        if self.bench.subject and question != "tournament":
+            await self.bench.settle()
         self._asked = asked = self._questions[question](json.loads(settings))
         found = await asked.run()
         # Only what was cancelled is gone on with.
@@ -155,12 +186,13 @@ class Page:
         if self._games and self._games.complete:
             self._games = None
         report = found if question == "check" else merged(self.report, found)
-        self.report = replace(report, loop=self.agent.loop_entries())
+        subject = self.bench.subject
+        self.report = replace(report, loop=self.agent.loop_entries(), model=subject.entry() if subject else None)
         return self.report
 
     def _check(self, settings: object) -> Check:
         wanted = CheckSettings.from_data(settings)
-        return Check(wanted, self.model, list(self.suites.values()), self.open_variants, self, self)
+        return Check(wanted, self.model, self._asked_about, self.open_variants, self, self)
 
     # Modules of questions that are asked later, if at all, are not imported before: the page boots without them.
 
@@ -168,13 +200,13 @@ class Page:
         from pyapp.stages import Explain, ExplainSettings
 
         wanted = ExplainSettings.from_data(settings)
-        return Explain(wanted, self.model, self.suites["states"], self.open_variants, self, self)
+        return Explain(wanted, self.model, self._asked_about[0], self.open_variants, self, self)
 
     def _sweep(self, settings: object) -> Question:
         from pyapp.sweep import Sweep, SweepSettings
 
         wanted = SweepSettings.from_data(settings)
-        return Sweep(wanted, self.model, self.suites["states"], self.open_variants, self, self)
+        return Sweep(wanted, self.model, self._asked_about[0], self.open_variants, self, self)
 
     def _tune(self, settings: object) -> Question:
         from pyapp.tune import Tune, TuneSettings
@@ -182,16 +214,33 @@ class Page:
         wanted = TuneSettings.from_data(settings)
         if wanted.fresh or self._search is None or self._search.settings != wanted:
             wanted = replace(wanted, fresh=False)
-            self._search = Tune(wanted, self.model, list(self.suites.values()), self.open_variants, self, self)
+            self._search = Tune(wanted, self.model, self._asked_about, self.open_variants, self, self)
         return self._search
+
+    def _placement(self, settings: object) -> Question:
+        from pyapp.placement import Placement, PlacementSettings
+
+        wanted = PlacementSettings.from_data(settings)
+        return Placement(wanted, self.model, self._asked_about[0], self.open_variants, self, self)
+
+    def _locate(self, settings: object) -> Question:
+        from pyapp.locate import Locate, LocateSettings
+
+        wanted = LocateSettings.from_data(settings)
+        subject = self.bench.subject
+        tolerance = subject.tolerance if subject else Tolerance()
+        self._located = Locate(wanted, self.model, self._asked_about[0], tolerance, self.open_variants, self, self)
+        return self._located
 
     def _tournament(self, settings: object) -> Question:
         from pyapp.breakout.question import Games, GamesSettings
 
         wanted = GamesSettings.from_data(settings)
-        if self._games is None or self._games.settings != wanted or self._games.model is not self.model:
+        # Only the worked example plays.
+        model = self._example if self.bench.subject else self.model
+        if self._games is None or self._games.settings != wanted or self._games.model is not model:
             suite = self.suites["states"]
-            self._games = Games(wanted, self.model, suite, self._fetch, self.open_variants, self.open_breakout, self, self)
+            self._games = Games(wanted, model, suite, self._fetch, self.open_variants, self.open_breakout, self, self)
         return self._games
 
     async def _answer(self, task: asyncio.Task[Report]) -> str:
@@ -251,6 +300,14 @@ class Page:
         except EngineError as error:
             return _error(error.kind, error.message, error.remedy)
         return json.dumps({"json": json.dumps(asdict(wanted), indent=1) + "\n", "module": module_text(wanted, template)})
+
+    def reproducer(self) -> JsProxy | None:
+        """Return the files that show the fault found last: an object of ``name``, ``model`` and ``cases``; or null."""
+        found = self._located.reproducer if self._located else None
+        if found is None:
+            return None
+        name, model, cases = found.name, found.model, found.npz
+        return to_plain({"name": name, "model": memoryview(model), "cases": memoryview(cases)})
 
     def summarize(self, report: str) -> str:
         """Say what a report (JSON) means: a JSON list of ``{"topic", "tone", "text"}``."""

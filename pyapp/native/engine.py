@@ -68,7 +68,11 @@ class NativeEngine:
         """Run once in a session that records which provider ran which node; see `Engine.profile`."""
         return [
             NodeProfile(
-                event["name"].removesuffix("_kernel_time"), event["args"]["op_name"], event["args"]["provider"], event["dur"]
+                event["name"].removesuffix("_kernel_time"),
+                event["args"]["op_name"],
+                event["args"]["provider"],
+                event["dur"],
+                _shape(event["args"].get("output_type_shape", [])),
             )
             for event in self._traced(inputs, 1)
             if event.get("cat") == "Node" and "provider" in event.get("args", {})
@@ -125,3 +129,8 @@ def _guarded[T](work: Callable[[], T], *, kind: str = "RunFailed") -> T:
         return work()
     except Exception as error:
         raise EngineError(kind, str(error).splitlines()[0], "Look at the model and its inputs.") from error
+
+
+def _shape(outputs: list[dict[str, list[int]]]) -> str:
+    # As `shapeOf` of ``web/profile.js`` does.
+    return " ".join(f"{kind}[{','.join(map(str, dims))}]" for output in outputs for kind, dims in output.items())

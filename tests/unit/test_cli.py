@@ -62,9 +62,9 @@ def test_a_missing_browser_is_told(tmp_path, capsys):
 
 
 def test_without_a_gpu_the_default_engines_are_those_of_wasm():
-    arguments = cli._parser().parse_args(["check", "--gpu", "none"])
+    arguments = cli.parser().parse_args(["check", "--gpu", "none"])
     assert cli._engines(arguments) == ["wasm-1", "wasm-N"]
-    named = cli._parser().parse_args(["check", "--gpu", "none", "--engines", "webgpu-stock"])
+    named = cli.parser().parse_args(["check", "--gpu", "none", "--engines", "webgpu-stock"])
     assert cli._engines(named) == ["webgpu-stock"]
 
 
@@ -263,7 +263,7 @@ def test_games_that_are_not_as_they_should_have_an_exit_code(found, ended, playi
 
 
 def test_without_names_several_browsers_play_without_the_engine_that_each_would_measure():
-    parse = cli._parser().parse_args
+    parse = cli.parser().parse_args
     assert "wasm-N" not in cli._fleet_engines(parse(["tournament", "--workers", "2"]))
     assert "wasm-N" not in cli._fleet_engines(parse(["tournament", "--remote", "http://127.0.0.1:4444"]))
     assert "wasm-N" in cli._fleet_engines(parse(["tournament", "--workers", "1"]))

@@ -11,7 +11,7 @@ def test_the_reference_in_the_docs_is_that_of_the_code():
 def test_it_has_all_that_is_public_and_nothing_that_is_not():
     names = {entry.name for entry in entries()}
     assert {f"pyapp.{name}" for name in pyapp.__all__} <= names
-    assert {"pyapp.breakout.Breakout.step", "pyapp.onnxfile.widened", "pyapp.tune.Tune.run"} <= names
+    assert {"pyapp.breakout.Breakout.step", "pyapp.widen.widened", "pyapp.tune.Tune.run"} <= names
     assert not [name for name in names if name.rsplit(".", 1)[-1].startswith("_")]
     assert all(entry.doc for entry in entries())
 

@@ -95,7 +95,7 @@ def test_a_clear_winner_with_its_numbers():
     assert [one.criterion for one in found.lines] == [*CRITERIA, *CRITERIA]
     told = line(found, "webgpu-fast", "answers")
     assert told.status == "pass"
-    assert told.text == "60 of 60 actions of states, 600 of 600 actions of stress, largest score error 3.0e-06."
+    assert told.text == "60 of 60 actions of states, 600 of 600 actions of stress, largest error 3.0e-06."
     assert "P95 is 1.20 times P50" in line(found, "webgpu-fast", "stability").text
     assert "3 of 600 frames missed" in line(found, "webgpu-fast", "stability").text
     assert "3.50 ms at the median of 90" in line(found, "webgpu-fast", "speed").text

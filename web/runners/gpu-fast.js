@@ -115,7 +115,7 @@ class Opener {
   async #captured() {
     const device = await this.#prepare(false);
     const general = /** @type {Session} */ (this.#general);
-    const overrides = fixedDimensions(general);
+    const overrides = fixedDimensions(general, this.#spec.sizes);
     const session = await this.#ort.InferenceSession.create(this.#model, {
       ...sessionOptions(this.#spec, false),
       preferredOutputLocation: 'gpu-buffer',
@@ -147,7 +147,7 @@ class Opener {
   #runner(session, device, label) {
     const readback = new Readback(device, label === 'nudge' ? new Nudger(device.queue) : PATIENT, this.#variant.stagings);
     const upload = this.#variant.mapped ? new MappedUpload(device) : new QueueUpload(device);
-    return new GpuRunner(session, readback, (feeds) => new Inputs(this.#ort, device, upload, feeds));
+    return new GpuRunner(session, readback, (feeds) => new Inputs(this.#ort, device, upload, feeds), this.#spec.zeros);
   }
 
   /** Opens what all ways but the last need. @param {boolean} profiling @returns {Promise<GPUDevice>} */
@@ -158,7 +158,7 @@ class Opener {
     });
     const device = /** @type {GPUDevice} */ (await this.#ort.env.webgpu.device);
     this.#watch ??= new DeviceWatch(device);
-    if (!this.#cases.length) this.#cases = trials(inputShapes(this.#general));
+    if (!this.#cases.length) this.#cases = trials(inputShapes(this.#general, this.#spec.sizes));
     return device;
   }
 
@@ -204,6 +204,7 @@ class GpuRunner {
   #session;
   #readback;
   #makeInputs;
+  #zeros;
   /** Latest last. @type {Map<string, Inputs>} */
   #shapes = new Map();
   /** The shape of a captured graph. @type {string | null} */
@@ -217,11 +218,13 @@ class GpuRunner {
    * @param {Session} session
    * @param {Readback} readback
    * @param {(feeds: WireTensors) => Inputs} makeInputs
+   * @param {boolean} [zeros] whether zeros everywhere are an answer
    */
-  constructor(session, readback, makeInputs) {
+  constructor(session, readback, makeInputs, zeros) {
     this.#session = session;
     this.#readback = readback;
     this.#makeInputs = makeInputs;
+    this.#zeros = zeros;
   }
 
   get inputs() {
@@ -234,6 +237,10 @@ class GpuRunner {
 
   endProfiling() {
     this.#session.endProfiling();
+  }
+
+  release() {
+    return this.#session.release();
   }
 
   /**
@@ -270,7 +277,7 @@ class GpuRunner {
       const start = performance.now();
       const outputs = await this.infer(feeds);
       samples[i] = performance.now() - start;
-      if (!Object.values(outputs).every(({ data }) => isUsable(data))) bad++;
+      if (!Object.values(outputs).every(({ data }) => isUsable(data, this.#zeros))) bad++;
     }
     return { samples, bad };
   }
@@ -336,15 +343,22 @@ class GpuRunner {
   }
 }
 
-/** @param {Session} session @returns {InputShape[]} with 1 for every free dimension */
-function inputShapes({ inputMetadata, outputMetadata }) {
+/**
+ * @param {Session} session
+ * @param {Record<string, number>} [sizes] of free dimensions; 1 where none is given
+ * @returns {InputShape[]}
+ */
+function inputShapes({ inputMetadata, outputMetadata }, sizes = {}) {
   for (const value of [...inputMetadata, ...outputMetadata]) {
     if (!value.isTensor) throw new Error(`${value.name} is no tensor`);
     if (!fitsBuffer(value.type)) throw new Error(`${value.name} is ${value.type}, which no GPU buffer of onnxruntime-web holds`);
   }
   return inputMetadata.map((input) => {
     const { name, type, shape } = /** @type {any} */ (input);
-    const dims = shape.map((/** @type {number | string} */ size) => (typeof size === 'number' && isFixed(size) ? size : 1));
+    const dims = shape.map((/** @type {number | string} */ size, /** @type {number} */ axis) => {
+      if (typeof size === 'number' && isFixed(size)) return size;
+      return sizes[typeof size === 'string' ? size : `${name}[${axis}]`] ?? 1;
+    });
     return { name, type, dims };
   });
 }
@@ -354,13 +368,17 @@ function isFixed(size) {
   return size >= 0 && size < 2 ** 31;
 }
 
-/** @param {Session} session @returns {Record<string, number>} 1 for every free dimension, by its name */
-function fixedDimensions({ inputMetadata }) {
+/**
+ * @param {Session} session
+ * @param {Record<string, number>} [sizes] 1 where none is given
+ * @returns {Record<string, number>} of every free dimension, by its name
+ */
+function fixedDimensions({ inputMetadata }, sizes = {}) {
   /** @type {Record<string, number>} */
   const overrides = {};
   for (const input of inputMetadata) {
     for (const size of input.isTensor ? input.shape : []) {
-      if (typeof size === 'string') overrides[size] = 1;
+      if (typeof size === 'string') overrides[size] = sizes[size] ?? 1;
       else if (!isFixed(size)) throw new Error(`${input.name} has a free dimension without a name, and a captured graph has fixed shapes`);
     }
   }

@@ -26,9 +26,11 @@ export class VerdictView {
   /** @param {Verdict} verdict */
   show({ engine, decided, sentence, lines, next_steps }) {
     const engines = [...new Set(lines.map((line) => line.engine))];
+    // A model of the visitor's plays no games, so that it has no scores.
+    const criteria = CRITERIA.filter((name) => lines.some(({ criterion }) => criterion === name));
     this.#root.replaceChildren(
       h('p', { class: `sentence headline ${decided ? 'good' : 'plain'}` }, ...(decided && engine ? emphasized(unbroken(sentence), engine) : [unbroken(sentence)])),
-      ...(engines.length ? [table('Engines by criterion', ['', ...CRITERIA], engines.map((name) => row(name, lines)))] : []),
+      ...(engines.length ? [table('Engines by criterion', ['', ...criteria], engines.map((name) => row(name, lines, criteria)))] : []),
       ...(next_steps.length ? [h('h3', {}, 'Next steps'), h('ul', { class: 'next' }, ...next_steps.map((step) => h('li', {}, step)))] : []),
     );
   }
@@ -45,9 +47,9 @@ function lineOf(lines, engine, criterion) {
   return lines.find((line) => line.engine === engine && line.criterion === criterion);
 }
 
-/** @param {string} engine @param {VerdictLine[]} lines @returns {(Node | string)[]} */
-function row(engine, lines) {
-  const cells = CRITERIA.map((criterion) => {
+/** @param {string} engine @param {VerdictLine[]} lines @param {string[]} criteria @returns {(Node | string)[]} */
+function row(engine, lines, criteria) {
+  const cells = criteria.map((criterion) => {
     const { status, text } = lineOf(lines, engine, criterion) ?? { status: /** @type {const} */ ('unknown'), text: '' };
     return h('div', { class: 'criterion', 'data-name': criterion }, h('strong', { class: WORDS[status][1] }, WORDS[status][0]), h('small', {}, unbroken(text)));
   });
