@@ -198,6 +198,8 @@ def cast(called: str, array: NDArray[Any], dtype: np.dtype[Any], *, loose: bool)
     CaseError
         ``WrongType``.
     """
+    if array.dtype == bool:  # a file's may be other bytes than 0 and 1
+        array = array.view(np.uint8) != 0
     source = array.dtype.newbyteorder("=")
     kinds = (source.kind, dtype.kind)
     if np.can_cast(source, dtype, "safe"):

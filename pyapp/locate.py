@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import math
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
-
-import numpy as np
 
 from pyapp import report as r
 from pyapp.agreement import Tolerance
+from pyapp.alone import Alone, Reproducer, called, run_alone
 from pyapp.engine import FLOAT32, Engine, EngineError, EngineSpec, OpenEngine, Tensors
-from pyapp.graphedit import Value, exposed, inputs_of, single_node
+from pyapp.graphedit import Value, inputs_of
 from pyapp.host import Host, Listener, require_engines, settings_from
 from pyapp.onnxfile import ModelError
 from pyapp.opening import BEST_THREADS, FIRST_RUN_LIMIT_S, introduced, resolved, unnamed
 from pyapp.sections import environment_entry, failed_entry
-from pyapp.sidebyside import Compared, Seen, SideBySide, heat_map
+from pyapp.sidebyside import FATAL, Compared, Seen, SideBySide, heat_map
 
 __all__ = ["Locate", "LocateSettings", "Reproducer", "heat_map"]
 
@@ -80,34 +76,6 @@ class LocateSettings:
     def from_data(cls, data: object) -> LocateSettings:
         """Read settings from parsed JSON; raises ValueError that names the value and its place."""
         return settings_from(data, cls)
-
-
-@dataclass(frozen=True, slots=True)
-class Reproducer:
-    """The node that errs, by itself.
-
-    Attributes
-    ----------
-    model : bytes
-        An ONNX file of this one node.
-    npz : bytes
-        The reference's arrays: ``inputs.NAME`` and, as they have to be, ``outputs.NAME``.
-    name : str
-        What files of it can be called, without their endings.
-    """
-
-    model: bytes
-    npz: bytes
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """A node by itself: the output that is furthest off, its picture, and what shows it to somebody else."""
-
-    seen: Seen
-    map: r.HeatMap | None
-    reproducer: Reproducer
 
 
 @dataclass
@@ -202,7 +170,7 @@ class Locate:
                 self._warnings.append("the model's outputs are within the tolerance all the same")
             return await self._traced(case, within)
         if outputs.far:
-            return self._fused(case, within, outputs.far[0], outputs)
+            return self._fused(case, within, outputs, steps=[one.step for one in outputs.seen])
         asked = f"{len(self._tried)} cases" if len(self._tried) > 1 else f"case {case}"
         self._say(f"nothing differs: neither the outputs in {asked} nor a value within the model in case {case}")
         return self._entry(NONE, case, within, None)
@@ -254,17 +222,19 @@ class Locate:
         for one in within.far:
             nodes.setdefault(one.value.index, one)
         first = within.far[0]
-        first_alone = None
+        first_alone: Alone | None = None
         tried = list(nodes.items())[:MOST_ALONE]
         for place, (index, one) in enumerate(tried):
             self.listener.progress("running nodes alone", place, len(tried))
             try:
-                alone = await self._alone(one.value, inputs)
+                alone = await run_alone(self._pair, one.value, inputs)
             except (EngineError, ModelError) as error:
-                self._warnings.append(f"{_called(one.value)} could not be run alone: {error.message}")
+                self._warnings.append(f"{called(one.value)} could not be run alone: {error.message}")
+                if error.kind in FATAL:
+                    break
                 continue
             if alone.seen.far:
-                self._say(f"{_called(one.value)} errs on the reference's own inputs: {self._how(alone.seen)}")
+                self._say(f"{called(one.value)} errs on the reference's own inputs: {self._how(alone.seen)}")
                 if one.value.op in RANDOM:
                     self._warnings.append(f"{one.value.op} draws random numbers, which are not the same on any two engines")
                 self.reproducer = alone.reproducer
@@ -272,35 +242,17 @@ class Locate:
             if index == first.value.index:
                 first_alone = alone
         if cause := await self._fused_before(first.value, within, inputs):
-            return self._fused(case, within, cause.far[0], cause)
+            return self._fused(case, within, cause, at=first)
         if first_alone:
             others = f", nor do the {len(tried) - 1} nodes after it that were tried" if len(tried) > 1 else ""
             self._say(
-                f"{_called(first.value)} is the first beyond the tolerance: {self._how(first)}. Alone, on the reference's "
+                f"{called(first.value)} is the first beyond the tolerance: {self._how(first)}. Alone, on the reference's "
                 f"inputs, it does not err{others}: its inputs have smaller errors that it enlarges"
             )
             self.reproducer = first_alone.reproducer
         else:
-            self._say(f"{_called(first.value)} is the first beyond the tolerance: {self._how(first)}. No node errs alone")
-        return self._entry(INHERITED, case, within, first, alone=first_alone and first_alone.seen, picture=within.map)
-
-    async def _alone(self, value: Value, inputs: Tensors) -> _Alone:
-        """Run the node that gives a value alone, on what it takes and against what it gives on the reference."""
-        pair, model, index = self._pair, self.model, value.index
-        gives = [one.name for one in pair.values.values() if one.index == index and one.name not in pair.skipped]
-        reads = inputs_of(model, index, inputs.keys())
-        shown = exposed(model, [*(name for name in reads if name in pair.values), *gives])
-        known = {**await pair.once(pair.reference, shown, inputs), **inputs}
-        if nothing := [name for name in reads if not isinstance(known.get(name), np.ndarray)]:
-            raise ModelError("NoTensor", f"it reads {nothing[0]!r}, which is no tensor")
-        given = {name: known[name] for name in reads}
-        expected = {name: known[name] for name in gives}
-        single = single_node(model, index, given, expected)
-        compared = pair.compare(gives, await pair.once(pair.engine, single, given), expected)
-        # Of several outputs the first that is too far, else the furthest.
-        worst = max(compared.seen, key=lambda one: 0.0 if math.isnan(one.off.max_abs) else one.off.max_abs)
-        seen = compared.far[0] if compared.far else worst
-        return _Alone(seen, compared.map, Reproducer(single, _npz(given, expected), _stem(value)))
+            self._say(f"{called(first.value)} is the first beyond the tolerance: {self._how(first)}. No node errs alone")
+        return self._entry(INHERITED, case, within, first, alone=first_alone.seen if first_alone else None, picture=within.map)
 
     async def _fused_before(self, value: Value, within: Compared, inputs: Tensors) -> Compared | None:
         """Find what a node takes wrong only while the values before that are not asked for.
@@ -320,12 +272,17 @@ class Locate:
 
     # --- what is said of it ---
 
-    def _fused(self, case: int, within: Compared, first: Seen, outputs: Compared) -> r.FaultEntry:
+    def _fused(
+        self, case: int, within: Compared, wrong: Compared, *, at: Seen | None = None, steps: list[r.FaultStep] | None = None
+    ) -> r.FaultEntry:
+        """State that what is `wrong` is right as soon as more is asked for; no node is to blame for it."""
+        first = wrong.far[0]
         self._say(
             f"{first.value.name!r} is wrong: {self._how(first)}. As soon as the values before it are asked for, it is right: "
             "what onnxruntime makes of several nodes errs"
         )
-        return self._entry(FUSED, case, within, None, picture=outputs.map, steps=[one.step for one in outputs.seen])
+        entry = self._entry(FUSED, case, within, at, picture=wrong.map, steps=steps)
+        return replace(entry, node="", op="")
 
     def _say(self, what: str) -> None:
         self._warnings.insert(0, what)
@@ -366,22 +323,3 @@ class Locate:
             valid=kind != INHERITED or alone is not None,
             warnings=self._warnings,
         )
-
-
-def _called(value: Value) -> str:
-    return f"{value.op} {(value.node or value.name)!r}"
-
-
-def _stem(value: Value) -> str:
-    return re.sub(r"[^A-Za-z0-9_.]+", "-", f"{value.op}-{value.node or value.name}").strip("-.")[:60]
-
-
-def _npz(inputs: Tensors, outputs: Tensors) -> bytes:
-    arrays = {
-        f"{part}.{name}": array for part, known in (("inputs", inputs), ("outputs", outputs)) for name, array in known.items()
-    }
-    # Strings as objects would be pickled, which nobody should have to load.
-    plain = {name: array.astype(str) if array.dtype.kind == "O" else array for name, array in arrays.items()}
-    file = io.BytesIO()
-    np.savez_compressed(file, **plain)
-    return file.getvalue()

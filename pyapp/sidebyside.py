@@ -27,6 +27,9 @@ NUMBER_BYTES = 4
 MOST_REFUSED = 32
 """Values that cannot be asked for, until the engine itself is taken to be at fault."""
 
+FATAL = frozenset({"EngineTimeout", "WebGpuUnavailable"})
+"""Errors that asking for less does not cure, and that take minutes each."""
+
 MOST_CELLS = 48
 
 
@@ -152,7 +155,7 @@ class SideBySide:
             self.together = self.together or list(part)
             done += len(part)
 
-        for group in groups(names, await self._sizes(inputs, progress)):
+        for group in groups(names, await self._sizes(inputs, progress), MOST_VALUES, MOST_BYTES):
             await _halving(group, ask, self._skip)
         picture = next((one.map for one in found if one.far), None)
         return Compared([one for part in found for one in part.seen], picture)
@@ -209,6 +212,8 @@ async def _halving(
         try:
             await ask(part)
         except (EngineError, MemoryError) as error:
+            if isinstance(error, EngineError) and error.kind in FATAL:
+                raise
             if len(part) == 1:
                 skip(part[0], error)
             else:

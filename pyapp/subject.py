@@ -15,7 +15,7 @@ from pyapp.casefile import read_cases
 from pyapp.casemaker import free_sizes, make_cases
 from pyapp.cases import CaseSet
 from pyapp.doctor import Finding, examine
-from pyapp.engine import Engine, Tensors
+from pyapp.engine import Tensors
 from pyapp.errors import AppError
 from pyapp.external import inlined
 from pyapp.fixes import apply_fix
@@ -212,11 +212,6 @@ def batchable(info: ModelInfo) -> bool:
     firsts = [value.dims[0] if value.dims else 0 for value in (*info.inputs, *info.outputs)]
     named = {first for first in firsts if first is not None}
     return bool(firsts) and not any(isinstance(first, int) for first in firsts) and len(named) <= 1
-
-
-async def answered_by(engine: Engine, subject: Subject) -> list[dict[str, NDArray[Any]]]:
-    """Ask an engine all cases."""
-    return [await engine.run(case) for case in subject.inputs]
 
 
 def with_reference(subject: Subject, outputs: Sequence[Tensors], source: str = OWN_REFERENCE) -> Subject:

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyapp.agreement import Tolerance
-from pyapp.engine import EngineSpec, OpenEngine
+from pyapp.engine import EngineError, EngineSpec, OpenEngine
 from pyapp.errors import AppError
 from pyapp.host import settings_from
 
@@ -124,12 +124,17 @@ class Workbench:
         total = len(subject.inputs)
         self._teller.progress(stage, 0, total)
         engine = await self._open_engine(EngineSpec.parse(REFERENCE_ENGINE), subject.model)
+        outputs: list[dict[str, Any]] = []
         try:
-            outputs = []
             for done, case in enumerate(subject.inputs, 1):
                 outputs.append(await engine.run(case))
                 self._teller.progress(stage, done, total)
             return outputs
+        except EngineError as error:
+            what = f"{REFERENCE_ENGINE} cannot answer case {len(outputs)}: {error.message}"
+            raise EngineError(
+                "NoReference", what, "Are its sizes and values right? Set them, or give a file with cases."
+            ) from error
         finally:
             await engine.close()
 

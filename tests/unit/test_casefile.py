@@ -264,6 +264,13 @@ def test_types_that_do_not(array, wanted, words):
     refused(npz(x=array), model(TensorInfo("x", wanted, (1, 3))), "WrongType", *words)
 
 
+def test_booleans_are_0_and_1_whatever_the_bytes():
+    content = npy(np.ones((1, 3), bool))[:-3] + b"\2\0\xff"
+    for wanted in ("bool", "uint8"):
+        array = read_cases("a", content, model(TensorInfo("x", wanted, (1, 3)))).inputs[0]["x"]
+        assert array.view(np.uint8).tolist() == [[1, 0, 1]]
+
+
 def test_infinities_pass_where_they_were_given():
     loaded = read_cases("a", npz(x=np.array([[np.nan, np.inf, 1.0]])), model(X))
     np.testing.assert_array_equal(loaded.inputs[0]["x"], np.array([[np.nan, np.inf, 1]], "f4"))
@@ -285,7 +292,7 @@ def test_infinities_pass_where_they_were_given():
 def test_json_types_that_convert(given, wanted):
     array = read_cases("a", text({"x": [given]}), model(TensorInfo("x", wanted, (1, 3)))).inputs[0]["x"]
     assert array.dtype == np.dtype(wanted)
-    assert array[0].tolist() == given
+    assert array[0].tolist() == [float(x) for x in given] if array.dtype.kind == "f" else given
 
 
 @pytest.mark.parametrize(
@@ -440,13 +447,12 @@ def test_mutated_files_give_cases_or_an_error():
         (text(nested), model(X, z)),
         (text({"cases": [{"inputs": {"x": nested["x"], "z": nested["z"]}, "outputs": {"y": nested["y"]}}] * 2}), model(X, z)),
     ]
-    tally = {"cases": 0, "error": 0}
+    tally, longest = {"cases": 0, "error": 0}, 0
     for number in range(2000):
         original, info = originals[number % len(originals)]
         content = bytearray(original)
-        for _ in range(chance.randint(1, 4)):
+        for _ in range(chance.randint(1, 2)):
             at = chance.randrange(len(content))
-            # Most of a small array file is its header and its zip's tables.
             match chance.randrange(5):
                 case 0:
                     content[at] = chance.randrange(256)
@@ -460,14 +466,16 @@ def test_mutated_files_give_cases_or_an_error():
                     content[at : at + 1] = content[chance.randrange(len(content)) :][:20]
             if not content:
                 break
+        if original[:1] == b"\x93" and number % 2:  # with the right checksum
+            content = zipped(bytes(content))
         try:
             loaded = read_cases("mutant", bytes(content), info)
         except CaseError as error:
-            assert error.message
-            assert len(str(error)) < 2000
             tally["error"] += 1
+            longest = max(longest, len(str(error)))
         else:
             assert isinstance(loaded, LoadedCases)
             assert loaded.inputs
             tally["cases"] += 1
     assert min(tally.values()) > 100, tally
+    assert longest < 1000

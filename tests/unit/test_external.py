@@ -50,7 +50,9 @@ NUMBERS = np.array([1, 2, 3, 4], np.float32).tobytes()
 def test_what_onnx_saved_in_other_files_has_the_same_scores_once_it_is_inside(tmp_path, together):
     path = tmp_path / "model.onnx"
     model = onnx.load_from_string(MODEL)
-    onnx.save(model, path, save_as_external_data=True, all_tensors_to_one_file=together, location="all.bin" if together else None)
+    onnx.save(
+        model, path, save_as_external_data=True, all_tensors_to_one_file=together, location="all.bin" if together else None
+    )
     content = path.read_bytes()
     sizes = external_files(content)
     assert len(content) < 10_000
@@ -83,7 +85,9 @@ def test_weights_lie_where_offset_and_length_say():
     assert y.tolist() == [3 + 2 + 1, 4 + 3 + 2]
 
 
-@pytest.mark.parametrize("location", ["w.bin", "some/folder/w.bin", "some\\folder\\w.bin", "/etc/w.bin", "../../w.bin", "C:\\w.bin"])
+@pytest.mark.parametrize(
+    "location", ["w.bin", "some/folder/w.bin", "some\\folder\\w.bin", "/etc/w.bin", "../../w.bin", "C:\\w.bin"]
+)
 def test_a_file_is_known_by_its_name_without_folders(location):
     content = adding(elsewhere(location))
     assert external_files(content) == {location: 8}

@@ -56,7 +56,9 @@ RUNS = {
     "a branch in a branch": model([choice([choice([node("Neg", ["x"], ["r"])], output="r", given="q", name="inner")])]),
     "a function": model(
         [node("Own", ["x"], ["y"], domain="own")],
-        functions=[helper.make_function("own", "Own", ["p"], ["s"], [node("Neg", ["p"], ["s"])], [helper.make_opsetid("", 17)])],
+        functions=[
+            helper.make_function("own", "Own", ["p"], ["s"], [node("Neg", ["p"], ["s"])], [helper.make_opsetid("", 17)])
+        ],
     ),
 }
 
@@ -69,7 +71,10 @@ def test_what_onnxruntime_runs_is_taken(content):
 
 
 REFUSED = {
-    "unknown": (model([node("Add", ["x", "q"], ["y"], name="n")]), r"node 'n' \(Add\) reads the tensor 'q', which nothing gives"),
+    "unknown": (
+        model([node("Add", ["x", "q"], ["y"], name="n")]),
+        r"node 'n' \(Add\) reads the tensor 'q', which nothing gives",
+    ),
     "unknown, without a node's name": (model([node("Add", ["x", "q"], ["y"])]), r"node 'y' \(Add\) reads the tensor 'q'"),
     "unknown in a branch": (model([choice([node("Neg", ["w"], ["q"], name="deep")])]), r"'deep' \(Neg\) reads the tensor 'w'"),
     "what another branch gives": (
@@ -115,7 +120,9 @@ CYCLES = {
         ["node 'choice' (If)", "node 'back' (Relu)"],
     ),
     "of eight": (
-        model([node("Add", ["x", f"t{(i + 7) % 8}"], [f"t{i}"], name=f"n{i}") for i in range(8)] + [node("Neg", ["t0"], ["y"])]),
+        model(
+            [node("Add", ["x", f"t{(i + 7) % 8}"], [f"t{i}"], name=f"n{i}") for i in range(8)] + [node("Neg", ["t0"], ["y"])]
+        ),
         ["and 3 more"],
     ),
     "in a branch": (
@@ -165,7 +172,9 @@ def test_disorder_is_no_cycle(nodes):
 def test_the_body_of_a_function_is_checked_and_sees_only_its_own():
     opset = [helper.make_opsetid("", 17)]
     wrong = helper.make_function("own", "Own", ["p"], ["s"], [node("Add", ["p", "x"], ["s"], name="n")], opset)
-    assert "'n' (Add) reads the tensor 'x'" in refusal(model([node("Own", ["x"], ["y"], domain="own")], functions=[wrong])).message
+    assert (
+        "'n' (Add) reads the tensor 'x'" in refusal(model([node("Own", ["x"], ["y"], domain="own")], functions=[wrong])).message
+    )
 
 
 def test_graphs_nested_too_deeply_are_refused_without_recursion():

@@ -11,7 +11,7 @@ export class AnswersView {
   #root;
   #walk;
   #summary = h('div');
-  #outputs = h('div');
+  #outputs = h('div', { class: 'outputs' });
   #warnings = h('div');
   #paper = h('div', { class: 'paper' });
   /** @type {any[]} */
