@@ -140,11 +140,11 @@ def _sweep(report: Report) -> Iterator[Sentence]:
     if wrong:
         first = wrong[0]
         where = f"{first.engine} at width ×{first.width}, batch {first.batch}"
-        text = f"{len(wrong)} of {len(measured)} measured points do not give Python's answers (first: {where})."
+        text = f"{len(wrong)} of {len(measured)} measured points do not give {_whose(report)} answers (first: {where})."
         yield Sentence("sweep", "bad", text)
     elif measured:
         worst = max(entry.max_abs_diff or 0.0 for entry in measured)
-        text = f"All {len(measured)} measured points give Python's answers; scores differ by at most {worst:.1e}."
+        text = f"All {len(measured)} measured points give {_whose(report)} answers; they differ by at most {worst:.1e}."
         yield Sentence("sweep", "good", text)
 
 
@@ -207,7 +207,8 @@ def _tune(report: Report) -> Iterator[Sentence]:
     if not report.tune.recipe:
         yield Sentence("tune", "none", "No configuration is both right and measured, so none is recommended.")
     for choice in report.tune.recipe:
-        what = {"single": "one state at a time", "tail": "the slowest of one state at a time"}.get(
+        one = "state" if report.model is None else "case"
+        what = {"single": f"one {one} at a time", "tail": f"the slowest of one {one} at a time"}.get(
             choice.purpose, f"batches of {choice.batch}"
         )
         percentile = "P95" if choice.purpose == "tail" else "the median"
@@ -217,7 +218,7 @@ def _tune(report: Report) -> Iterator[Sentence]:
         yield Sentence("tune", "good", text)
     wrong = [one.engine for one in report.tune.candidates if one.status == "wrong"]
     if wrong:
-        yield Sentence("tune", "bad", f"Dropped because they do not give Python's answers: {_listed(wrong)}.")
+        yield Sentence("tune", "bad", f"Dropped because they do not give {_whose(report)} answers: {_listed(wrong)}.")
 
 
 def _tournament(report: Report) -> Iterator[Sentence]:
@@ -244,6 +245,10 @@ def _courses(entry: TournamentEntry) -> Sentence:
     if entry.unexplained:
         return Sentence("tournament", "bad", f"{text}; rounding does not explain {entry.unexplained} of them.")
     return Sentence("tournament", "plain", f"{text}, each time where rounding explains it.")
+
+
+def _whose(report: Report) -> str:
+    return "Python's" if report.model is None else "the reference's"
 
 
 def game_count(count: int) -> str:

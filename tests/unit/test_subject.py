@@ -178,7 +178,7 @@ async def test_every_question_takes_it():
     assert [node.op for node in report.placement[0].nodes] == ["MatMul"]
     assert report.placement[0].nodes[0].shape == "float[1,3]"
     assert contradictions(parse_report(report.to_json())) == []
-    assert verdict(report).engine == "wasm-1"
+    assert "the reference's answers" in verdict(report).sentence
     assert "scores" not in {line.criterion for line in verdict(report).lines}
     assert any("the reference's outputs" in sentence.text for sentence in summarize(report))
     text = report_markdown(report)
