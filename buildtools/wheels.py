@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from buildtools.lock import Lock
     from buildtools.progress import Progress
 
-#: Where `pyapp.onnxfile` looks for ONNX's schema first.
+#: Where `pyapp.onnxparts` looks for ONNX's schema first.
 SCHEMA = "pyapp/_onnx_ml_pb2.py"
 
 _ZIP_DATE = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC).timetuple()[:6]

@@ -66,7 +66,7 @@ async def run_alone(pair: SideBySide, value: Value, inputs: Tensors) -> Alone:
     """
     gives = [one.name for one in pair.values.values() if one.index == value.index and one.name not in pair.skipped]
     reads = inputs_of(pair.model, value.index, inputs.keys())
-    shown = exposed(pair.model, [*(name for name in reads if name in pair.values), *gives])
+    shown = exposed(pair.model, [*(name for name in reads if name not in inputs), *gives])
     known = {**await pair.once(pair.reference, shown, inputs), **inputs}
     if nothing := [name for name in reads if not isinstance(known.get(name), np.ndarray)]:
         raise ModelError("NoTensor", f"it reads {nothing[0]!r}, of which there is no tensor")

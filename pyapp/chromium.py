@@ -253,28 +253,28 @@ class PageDriver:
         """
         on_progress(f"loading {own.files[0].name}", 0, 1)
         field = self.driver.find_element("css selector", "#model-file")
-        field.send_keys("\n".join(map(str, own.files)))
-        self._settle(own.files[0].name)
+        self.change(own.files[0].name, lambda: field.send_keys("\n".join(map(str, own.files))))
         if own.tolerance:
             known = self.get("model")["model"]
-            self._change("allow", {name: known[name] for name in ("rtol", "atol")} | own.tolerance)
+            self.change_model("allow", {name: known[name] for name in ("rtol", "atol")} | own.tolerance)
         if own.sizes:
-            self._change("make_cases", {"sizes": own.sizes})
+            self.change_model("make_cases", {"sizes": own.sizes})
         for fix in own.fixes:
             on_progress(f"applying {fix}", 0, 1)
-            self._change("fix", fix)
+            self.change_model("fix", fix)
         found: dict[str, Any] = self.get("model")
         return found
 
-    def _change(self, verb: str, settings: object) -> None:
-        self.driver.execute_script("globalThis.pyappPage.changeModel(...arguments)", verb, settings)
-        self._settle(verb)
+    def change_model(self, verb: str, settings: object) -> None:
+        """Do what a control does: ``make_cases``, ``allow`` or ``fix``; raises `BrowserError` with the page's reason."""
+        script = "globalThis.pyappPage.changeModel(...arguments)"
+        self.change(verb, lambda: self.driver.execute_script(script, verb, settings))
 
-    def _settle(self, what: str) -> None:
-        """Wait until a change of the model is over."""
-        # A click's work begins in a turn of its own.
-        time.sleep(POLL_S)
-        while self.get("state") == "running":
+    def change(self, what: str, act: Callable[[], object]) -> None:
+        """Do something that changes the model, and wait until it is done."""
+        changes = self.get("changes")
+        act()
+        while self.get("changes") == changes:
             time.sleep(POLL_S)
         if error := self.get("error"):
             raise BrowserError(f"{what}: {_sentence(error)}")

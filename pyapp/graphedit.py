@@ -22,6 +22,9 @@ INITIALIZERS_ARE_INPUTS_BEFORE = 4
 
 SHAPE_OPSET = 13
 
+RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
+"""Operators that no two engines answer alike."""
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -57,6 +60,24 @@ def _values(graph: proto.GraphProto) -> list[Value]:
         for name in node.output
         if name
     ]
+
+
+def folded(content: bytes) -> set[str]:
+    """Return which of the values hang on constants alone; raises `ModelError` for no model.
+
+    onnxruntime works them out when it opens the model, on the CPU, whatever it is to run on. Constants that somebody may
+    replace by an input are none.
+    """
+    model = parse_model(content)
+    replaceable = {value.name for value in model.graph.input} if model.ir_version >= INITIALIZERS_ARE_INPUTS_BEFORE else set()
+    fixed = {text(name) for name in constant_names(model.graph) if name not in replaceable}
+    made: set[str] = set()
+    for node in model.graph.node:
+        reads = _reads(node)
+        if node.op_type == "Constant" or (reads and node.op_type not in RANDOM and fixed.issuperset(reads)):
+            made.update(filter(None, map(text, node.output)))
+            fixed.update(map(text, node.output))
+    return made
 
 
 def exposed(content: bytes, names: Sequence[str] | None = None) -> bytes:

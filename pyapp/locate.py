@@ -10,7 +10,7 @@ from pyapp import report as r
 from pyapp.agreement import Tolerance
 from pyapp.alone import Alone, Reproducer, called, run_alone
 from pyapp.engine import FLOAT32, Engine, EngineError, EngineSpec, OpenEngine, Tensors
-from pyapp.graphedit import Value, inputs_of
+from pyapp.graphedit import RANDOM, Value, inputs_of
 from pyapp.host import Host, Listener, require_engines, settings_from
 from pyapp.onnxfile import ModelError
 from pyapp.opening import BEST_THREADS, FIRST_RUN_LIMIT_S, introduced, resolved, unnamed
@@ -26,8 +26,6 @@ MOST_ALONE = 17
 """Nodes that are run alone: the first beyond the tolerance, and some after it."""
 
 STEPS_BEFORE, STEPS_AFTER = 400, 8
-RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
-"""Operators that no two engines answer alike."""
 
 
 class Given(Protocol):
@@ -244,14 +242,14 @@ class Locate:
         if cause := await self._fused_before(first.value, within, inputs):
             return self._fused(case, within, cause, at=first)
         if first_alone:
-            others = f", nor do the {len(tried) - 1} nodes after it that were tried" if len(tried) > 1 else ""
+            others = f", nor does any of the next {len(tried) - 1} that are" if len(tried) > 1 else ""
             self._say(
                 f"{called(first.value)} is the first beyond the tolerance: {self._how(first)}. Alone, on the reference's "
-                f"inputs, it does not err{others}: its inputs have smaller errors that it enlarges"
+                f"inputs, it does not err{others}: it enlarges smaller errors, or does something else within the model"
             )
             self.reproducer = first_alone.reproducer
         else:
-            self._say(f"{called(first.value)} is the first beyond the tolerance: {self._how(first)}. No node errs alone")
+            self._say(f"{called(first.value)} is the first beyond the tolerance: {self._how(first)}. It could not be run alone")
         return self._entry(INHERITED, case, within, first, alone=first_alone.seen if first_alone else None, picture=within.map)
 
     async def _fused_before(self, value: Value, within: Compared, inputs: Tensors) -> Compared | None:

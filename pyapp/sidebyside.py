@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyapp import report as r
 from pyapp.agreement import Difference, Tolerance, difference
 from pyapp.engine import EngineError, EngineSpec, OpenEngine, Tensors
-from pyapp.graphedit import SHAPE_OF, Value, exposed, shapes, values_of
+from pyapp.graphedit import SHAPE_OF, Value, exposed, folded, shapes, values_of
 from pyapp.opening import FIRST_RUN_LIMIT_S
 
 MOST_VALUES = 64
@@ -31,6 +31,8 @@ FATAL = frozenset({"EngineTimeout", "WebGpuUnavailable"})
 """Errors that asking for less does not cure, and that take minutes each."""
 
 MOST_CELLS = 48
+CHUNK = 1 << 20
+"""Elements that are compared at once: it takes some ten times the memory of a tensor, which a large one need not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ class SideBySide:
     asked : EngineSpec
         Whom the last run was asked of: whose doing an `EngineError` is.
     values : dict of str to Value
-        The values to compare by name, in the model's order: constants are none, for nobody works them out.
+        The values to compare by name, in the model's order; those that hang on constants alone (`pyapp.graphedit.folded`) are
+        left out, for neither engine works them out.
     skipped : dict of str to str
         Values that could not be had from both, and why.
     together : list of str
@@ -111,7 +114,8 @@ class SideBySide:
     def __post_init__(self) -> None:
         """Read the model; raises `ModelError` where it is none."""
         self.asked = self.reference
-        self.values = {value.name: value for value in values_of(self.model) if value.op != "Constant"}
+        constant = folded(self.model)
+        self.values = {value.name: value for value in values_of(self.model) if value.name not in constant}
 
     async def once(self, spec: EngineSpec, model: bytes, inputs: Tensors) -> dict[str, NDArray[Any]]:
         """Open a model, run it once and close it; raises `EngineError`."""
@@ -195,11 +199,27 @@ class SideBySide:
                 self.skipped[name] = "it is no tensor"
                 continue
             got = got if isinstance(got, np.ndarray) else None
-            off = difference(got, wanted, self.tolerance, equal_nan=True)
+            off = _difference(got, wanted, self.tolerance)
             if not off.close and got is not None and not any(one.far for one in seen):
                 picture = picture_of(got, wanted)
             seen.append(Seen(self.values.get(name, Value(name, "", "", -1)), wanted.shape, off))
         return Compared(seen, picture)
+
+
+def _difference(found: NDArray[Any] | None, expected: NDArray[Any], tolerance: Tolerance) -> Difference:
+    """Compare as `difference` does, a large tensor bit by bit: then all is there but what only the whole has."""
+    if found is None or found.shape != expected.shape or expected.size <= CHUNK:
+        return difference(found, expected, tolerance, equal_nan=True)
+    a, b = found.ravel(), expected.ravel()
+    parts = [
+        difference(a[start : start + CHUNK], b[start : start + CHUNK], tolerance, equal_nan=True)
+        for start in range(0, b.size, CHUNK)
+    ]
+    if failed := next((part for part in parts if part.failure), None):
+        return failed
+    most = {name: max(getattr(part, name) for part in parts) for name in ("max_abs", "max_rel", "max_ulp")}
+    sums = {name: sum(getattr(part, name) for part in parts) for name in ("noise", "signal")}
+    return replace(Difference(None), close=all(part.close for part in parts), **most, **sums)
 
 
 async def _halving(
@@ -259,19 +279,21 @@ def heat_map(found: NDArray[Any], expected: NDArray[Any], most: int = MOST_CELLS
         Most rows and columns of the picture. Of equal parts of the matrix, each shows its largest absolute difference: none
         where it has a difference that is no number, or lies behind the end of a vector.
     """
-    a, b = found.astype(np.float64).ravel(), expected.astype(np.float64).ravel()
-    with np.errstate(invalid="ignore", over="ignore"):
-        off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    size = expected.size
     columns = expected.shape[-1] if expected.ndim else 1
-    if columns == off.size:
-        columns = math.ceil(math.sqrt(off.size))
-    rows = -(-off.size // columns)
+    if columns == size:
+        columns = math.ceil(math.sqrt(size))
+    rows = -(-size // columns)
     # What fills a folded vector's last row must not hide a number.
-    matrix = np.full(rows * columns, -np.inf)
-    matrix[: off.size] = np.where(np.isfinite(off), off, np.nan)
-    cells = matrix.reshape(rows, columns)
-    for axis, size in enumerate((rows, columns)):
-        parts = min(most, size)
-        cells = np.maximum.reduceat(cells, np.arange(parts) * size // parts, axis=axis)
-    values = [[float(f"{cell:.4g}") if math.isfinite(cell) else None for cell in row] for row in cells.tolist()]
+    cells = np.full(rows * columns, -np.inf, np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for start in range(0, size, CHUNK):
+            a, b = (array.ravel()[start : start + CHUNK].astype(np.float64) for array in (found, expected))
+            off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+            cells[start : start + len(off)] = np.where(np.isfinite(off), off, np.nan)
+    matrix: NDArray[np.float32] = cells.reshape(rows, columns)
+    for axis, length in enumerate(matrix.shape):
+        parts = min(most, length)
+        matrix = np.maximum.reduceat(matrix, np.arange(parts) * length // parts, axis=axis)
+    values = [[float(f"{cell:.4g}") if math.isfinite(cell) else None for cell in row] for row in matrix.tolist()]
     return r.HeatMap(height=rows, width=columns, values=values)

@@ -110,6 +110,7 @@ export class Asking {
     } finally {
       model.stop();
       this.#occupy(false);
+      publicPage.changes++;
     }
   }
 

@@ -16,6 +16,8 @@ export const publicPage = {
   error: null,
   /** What Python says of the visitor's own model; null: the worked example. @type {any} */
   model: null,
+  /** How often the visitor's own model was changed, or could not be. */
+  changes: 0,
   /** @type {import('./views/play.js').PlayView | null} the game */
   play: null,
   /** What Python has printed, until somebody empties it. @type {{stream: string, text: string}[]} */

@@ -114,7 +114,7 @@ class Page:
         self._example = self.model = self.agent.model = self.open_variants.model = model
         self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
         namespace = self.repl.namespace
-        namespace |= {"model": self.model, "states": self.suites["states"], "stress": self.suites["stress"]}
+        namespace |= {"model": self.model, "cases": None, "states": self.suites["states"], "stress": self.suites["stress"]}
         namespace |= {"engines": list(DEFAULT_ENGINES), "open_engine": self.open_engine, "open_breakout": self.open_breakout}
         # A page's own: on CPython there is no board to play on.
         vars(pyapp)["play"] = self.agent.play

@@ -68,6 +68,56 @@ def test_without_a_gpu_the_default_engines_are_those_of_wasm():
     assert cli._engines(named) == ["webgpu-stock"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["--cases", "FILE"], "--cases is about a model of your own; name it with --model FILE"),
+        (["--rtol", "0"], "--rtol is about a model of your own"),
+        (["--model", "/nowhere/model.onnx"], "/nowhere/model.onnx is no file"),
+        (["--model", "FILE", "--external", "/nowhere/w.data"], "/nowhere/w.data is no file"),
+        (["--model", "FILE", "--size", "batch"], "--size is 'batch'; give NAME=N"),
+        (["--model", "FILE", "--size", "batch=-1"], "--size is 'batch=-1'"),
+        (["--model", "FILE", "--size", "batch=1", "--cases", "FILE"], "leave one out"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "explain", "sweep", "tune", "placement", "locate"])
+def test_what_is_wrong_about_a_model_of_ones_own_is_told_before_a_browser_starts(command, arguments, fault, tmp_path, capsys):
+    file = tmp_path / "file.onnx"
+    file.touch()
+    assert cli.main([command, *(str(file) if one == "FILE" else one for one in arguments)]) == 2
+    assert fault in capsys.readouterr().err
+
+
+def test_a_model_of_ones_own_goes_to_the_page_with_all_that_is_set(tmp_path, monkeypatch, capsys):
+    given = []
+
+    class Page:
+        def load_model(self, own, _progress):
+            given.append(own)
+            finding = {
+                "severity": "warning",
+                "node": "conv (Conv)",
+                "message": "it leaves pads",
+                "remedy": "Fix it.",
+                "fix": "explicit-attributes",
+            }
+            return {"findings": [finding]}
+
+        def ask(self, _question, _settings, _progress):
+            return json.loads(REPORT.to_json())
+
+    monkeypatch.setattr(chromium, "open_page", lambda *_: contextlib.nullcontext(Page()))
+    files = [tmp_path / name for name in ("model.onnx", "w.data")]
+    for file in (*files, tmp_path / "index.html"):
+        file.touch()
+    code = cli.main(["check", "--dist", str(tmp_path), "--model", str(files[0]), "--external", str(files[1]), "--size", "a=b=3", "--size", "N=2",
+                     "--atol", "0.5", "--fix", "plain-names"])  # fmt: skip
+    assert code == 0
+    [own] = given
+    assert (own.files, own.sizes, own.tolerance, own.fixes) == (files, {"a=b": 3, "N": 2}, {"atol": 0.5}, ["plain-names"])
+    assert "warning: conv (Conv): it leaves pads. Fix it. (--fix explicit-attributes)" in capsys.readouterr().err
+
+
 def test_a_port_that_is_taken_is_told(tmp_path, capsys):
     (tmp_path / "index.html").touch()
     with cli.SiteServer(tmp_path) as server:

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from pyapp.cases import load_suite
-from pyapp.graphedit import SHAPE_OF, Value, exposed, inputs_of, shapes, single_node, values_of
+from pyapp.graphedit import SHAPE_OF, Value, exposed, folded, inputs_of, shapes, single_node, values_of
 from pyapp.onnxfile import ModelError, TensorInfo, make_model, make_node
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -87,6 +87,26 @@ def test_the_values_of_the_worked_example_are_its_nodes_outputs_in_order():
     values = values_of(MODEL)
     assert [value.name for value in values] == [name for node in graph.node for name in node.output]
     assert values[2] == Value(graph.node[2].output[0], graph.node[2].name, graph.node[2].op_type, 2)
+
+
+def test_values_that_hang_on_constants_alone_are_known():
+    nodes = [
+        helper.make_node("Constant", [], ["k"], value_float=1.0),
+        helper.make_node("Neg", ["w"], ["minus"]),
+        helper.make_node("Add", ["k", "minus"], ["sum"]),
+        helper.make_node("RandomNormalLike", ["sum"], ["random"]),
+        helper.make_node("RandomNormal", [], ["more"], shape=[1]),
+        helper.make_node("Neg", ["b"], ["replaceable"]),
+        helper.make_node("Add", ["sum", "x"], ["y"]),
+    ]
+    described = [helper.make_tensor_value_info(name, FLOAT, [1]) for name in ("x", "b")]
+    constants = [numpy_helper.from_array(np.float32([2]), name) for name in ("w", "b")]
+    graph = helper.make_graph(nodes, "g", described, [helper.make_tensor_value_info("y", FLOAT, [1])], constants)
+    made = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    assert folded(made.SerializeToString()) == {"k", "minus", "sum"}
+    made.ir_version = 3
+    assert folded(made.SerializeToString()) == {"k", "minus", "sum", "replaceable"}
+    assert folded(MODEL) == set()
 
 
 def test_exposing_the_worked_example_keeps_its_outputs():

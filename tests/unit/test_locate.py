@@ -171,7 +171,7 @@ def test_an_engine_that_takes_the_input_wrong_has_no_node_that_errs():
     assert (entry.kind, entry.node, entry.op, entry.valid) == ("inherited", "c1", "Conv", True)
     assert entry.alone.close
     assert not entry.steps[0].close
-    assert "Alone, on the reference's inputs, it does not err, nor do the 9 nodes after it" in entry.warnings[0]
+    assert "Alone, on the reference's inputs, it does not err, nor does any of the next 9 that are" in entry.warnings[0]
     assert question.reproducer.name == "Conv-c1"
 
 
@@ -342,17 +342,29 @@ def test_values_that_are_no_tensors_are_left_out():
     assert sum("it is no tensor" in warning for warning in entry.warnings) == len(values_of(SEQUENCES)) - 1
 
 
-def test_constants_are_not_compared():
+def test_what_hangs_on_constants_alone_is_not_compared_but_read_by_a_node_that_is_run_alone():
     model = made(
         [
             helper.make_node("Constant", [], ["k"], value=numpy_helper.from_array(np.float32([1, 2]))),
-            helper.make_node("Add", ["x", "k"], ["y"]),
+            helper.make_node("Neg", ["w"], ["v"]),
+            helper.make_node("Mul", ["k", "v"], ["kv"]),
+            helper.make_node("Add", ["x", "kv"], ["y"]),
         ],
         {"x": [2]},
         ["y"],
-        {},
+        {"w": np.float32([3, 4])},
     )
-    assert [step.output for step in locate(Engines(), model=model, cases=case(x=[1, 1]))[0].faults[0].steps] == ["y"]
+
+    def edit(model):
+        for node in model.graph.node:
+            node.op_type = "Sub" if node.op_type == "Add" else node.op_type
+
+    report, question = locate(Engines(edit), model=model, cases=case(x=[1, 1]))
+    assert [step.output for step in report.faults[0].steps] == ["y"]
+    assert (report.faults[0].kind, report.faults[0].node) == ("source", "y")
+    arrays = np.load(io.BytesIO(question.reproducer.npz))
+    assert arrays["inputs.kv"].tolist() == [-3, -8]
+    assert arrays["outputs.y"].tolist() == [-2, -7]
 
 
 def test_random_numbers_are_said_to_be_no_engines_fault():
@@ -470,6 +482,26 @@ def test_faults_are_added_to_a_report_of_a_check():
 
 
 # --- pictures ---
+
+
+def test_a_large_tensor_is_compared_bit_by_bit(monkeypatch):
+    rng = np.random.default_rng(0)
+    expected = rng.random((70, 90)).astype(np.float32)
+    found = expected + np.float32(1e-3) * rng.random((70, 90)).astype(np.float32)
+    expected[3, 3] = found[3, 3] = np.nan
+    tolerance = Tolerance()
+
+    def judged():
+        off = sidebyside._difference(found, expected, tolerance)
+        return (off.failure, off.close, off.max_abs, off.max_rel, off.max_ulp), heat_map(found, expected)
+
+    whole, whole_map = judged()
+    monkeypatch.setattr(sidebyside, "CHUNK", 64)
+    assert judged() == (whole, whole_map)
+    assert whole[:2] == (None, False)
+    found[60, 0] = np.inf
+    assert judged()[0][0] == "non-finite"
+    assert sidebyside._difference(found[:1], expected, tolerance).failure == "wrong-shape"
 
 
 @pytest.mark.parametrize(

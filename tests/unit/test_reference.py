@@ -18,7 +18,7 @@ def test_it_has_all_that_is_public_and_nothing_that_is_not():
 
 def test_signatures_are_readable():
     found = {entry.name: entry.signature for entry in entries()}
-    assert found["pyapp.parity"].startswith("(engine: Engine, suite: Suite")
+    assert found["pyapp.parity"].startswith("(engine: Engine, suite: Cases")
     assert found["pyapp.race"].endswith("on_block: Callable[[list[Lane], int, int], None] = …) -> list[Lane]")
-    assert found["pyapp.Check"].startswith("(settings: CheckSettings, model: bytes, suites: Sequence[Suite]")
+    assert found["pyapp.Check"].startswith("(settings: CheckSettings, model: bytes, suites: Sequence[Cases]")
     assert found["pyapp.Check"].endswith("host: Host, listener: Listener)")

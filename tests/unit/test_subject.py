@@ -40,6 +40,7 @@ from pyapp.sweep import Sweep, SweepSettings
 from pyapp.tables import report_markdown
 from pyapp.tune import Tune, TuneSettings
 from pyapp.verdict import verdict
+from tests.unit.test_onnxfile_fuzz import damaged, seeds
 
 WEIGHTS = np.random.default_rng(5).standard_normal((6, 3)).astype(np.float32)
 LINEAR = make_model(
@@ -319,3 +320,23 @@ def test_the_worked_example_can_be_brought_too():
     subject = with_file(opened("dqn.onnx", (fixtures / "breakout_dqn.onnx").read_bytes()), "states.npz", content)
     assert len(subject.cases()) == 60
     assert subject.cases().batchable
+
+
+def test_damaged_models_are_refused_or_examined():
+    """Two thousand of them: whatever can be read can be asked about, too."""
+    rng = np.random.default_rng(11)
+    sources = seeds()
+    ends = {"refused": 0, "read": 0}
+    for number in range(2_000):
+        content = damaged(sources[number % len(sources)], rng)
+        try:
+            subject = opened("damaged.onnx", content)
+        except AppError as error:
+            ends["refused"] += bool(error.message)
+        else:
+            subject.findings()
+            subject.entry()
+            assert subject.inputs or subject.problem
+            ends["read"] += 1
+    assert sum(ends.values()) == 2_000
+    assert min(ends.values()) > 50, ends
