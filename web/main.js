@@ -131,12 +131,14 @@ async function main() {
     ready();
   });
   play.onLoop = (loop) => {
-    if (publicPage.report && !reports.busy) asking.keep({ ...publicPage.report, loop });
+    // What the agent does has nothing to do with a visitor's own model.
+    if (publicPage.report && !publicPage.model && !reports.busy) asking.keep({ ...publicPage.report, loop });
   };
 
   /** @param {any} own what Python says of the visitor's own model; null: the worked example */
   function showModel(own) {
     byId('example').hidden = own !== null;
+    byId('tournament-section').hidden = own !== null;
     publicPage.model = own;
     asking.forget();
   }

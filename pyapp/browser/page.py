@@ -176,7 +176,10 @@ class Page:
         return [self.bench.subject.cases()] if self.bench.subject else list(self.suites.values())
 
     async def _run(self, question: str, settings: str) -> Report:
-        if self.bench.subject and question != "tournament":
+        if self.bench.subject:
+            if question == "tournament":
+                what = "a tournament is Breakout's, and the page looks at a model of yours"
+                raise EngineError("NotBreakout", what, "Go back to the worked example first.")
             await self.bench.settle()
         self._asked = asked = self._questions[question](json.loads(settings))
         found = await asked.run()
@@ -187,7 +190,9 @@ class Page:
             self._games = None
         report = found if question == "check" else merged(self.report, found)
         subject = self.bench.subject
-        self.report = replace(report, loop=self.agent.loop_entries(), model=subject.entry() if subject else None)
+        # The agent's loop is the worked example's.
+        loop = [] if subject else self.agent.loop_entries()
+        self.report = replace(report, loop=loop, model=subject.entry() if subject else None)
         return self.report
 
     def _check(self, settings: object) -> Check:
@@ -236,11 +241,9 @@ class Page:
         from pyapp.breakout.question import Games, GamesSettings
 
         wanted = GamesSettings.from_data(settings)
-        # Only the worked example plays.
-        model = self._example if self.bench.subject else self.model
-        if self._games is None or self._games.settings != wanted or self._games.model is not model:
+        if self._games is None or self._games.settings != wanted or self._games.model is not self.model:
             suite = self.suites["states"]
-            self._games = Games(wanted, model, suite, self._fetch, self.open_variants, self.open_breakout, self, self)
+            self._games = Games(wanted, self.model, suite, self._fetch, self.open_variants, self.open_breakout, self, self)
         return self._games
 
     async def _answer(self, task: asyncio.Task[Report]) -> str:

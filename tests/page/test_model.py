@@ -20,9 +20,9 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 RNG = np.random.default_rng(7)
 
 
-def dense(name: str = "x", *, first: int | str = "N", opset: int = 17) -> onnx.ModelProto:
-    """Two layers, 8 to 5 to 3, whose input has a name of one's own."""
-    weights = [RNG.standard_normal(shape).astype(np.float32) for shape in ((8, 5), (5, 3))]
+def dense(name: str = "x", *, first: int | str = "N", hidden: int = 5) -> onnx.ModelProto:
+    """Two layers, 8 to `hidden` to 3, whose input has a name of one's own."""
+    weights = [RNG.standard_normal(shape).astype(np.float32) for shape in ((8, hidden), (hidden, 3))]
     graph = helper.make_graph(
         [
             helper.make_node("MatMul", [name, "w1"], ["h"], name="first"),
@@ -34,7 +34,7 @@ def dense(name: str = "x", *, first: int | str = "N", opset: int = 17) -> onnx.M
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [first, 3])],
         [numpy_helper.from_array(array, f"w{number}") for number, array in enumerate(weights, 1)],
     )
-    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +185,39 @@ def test_a_fix_is_applied_by_a_click_and_proven(page, folder):
     assert "Proven on 8 cases" in said(page)
     assert "float32[1, 8]" in page.text("#own-model .own")
     assert len(page.page.get("model")["model"]["fixes"]) >= 2
+
+
+def test_a_drop_brings_it(page, folder):
+    content = list(dense().SerializeToString())
+    script = """
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([new Uint8Array(arguments[0])], 'dropped.onnx'));
+        const drop = new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true });
+        document.getElementById('check').dispatchEvent(drop);
+    """
+    assert changed(page, lambda: page.driver.execute_script(script, content)) == ""
+    assert page.page.get("model")["model"]["name"] == "dropped.onnx"
+
+
+def test_every_other_question_and_the_console_are_about_it(page, folder):
+    # Large enough for the clock: what takes less than its step is not compared.
+    assert bring(page, saved(dense(hidden=50_000), folder)) == ""
+    report = page.page.ask("explain", {"engines": ["wasm-1"], "runs": 10})
+    assert [entry["engine"] for entry in report["stages"]] == ["wasm-1"]
+    report = page.page.ask(
+        "sweep", {"engines": ["wasm-1"], "batches": [1, 4], "widths": [1], "budget_s": 20, "precision": False}
+    )
+    assert [(entry["batch"], entry["passed"]) for entry in report["sweep"]] == [(1, True), (4, True)]
+    report = page.page.ask("tune", {"engines": ["wasm-1"], "budget_s": 20, "batch": 4})
+    assert {choice["purpose"] for choice in report["tune"]["recipe"]} == {"single", "tail", "batch"}
+    assert report["model"]["name"] == "model.onnx"
+    assert report["stages"], "what was asked before stays"
+    assert page.python("engine = await open_engine('wasm-1', model)\n(await pyapp.parity(engine, cases)).passed") == "True"
+    page.python("await engine.close()")
+    page.driver.execute_script("globalThis.pyappPage.ask('tournament', {games: 1})")
+    page.wait_for("ready", 20)
+    assert page.page.get("error")["name"] == "NotBreakout"
+    assert not page.driver.find_element(By.ID, "tournament-section").is_displayed()
 
 
 def test_where_the_nodes_ran_and_the_strict_mode(page, folder):

@@ -110,8 +110,9 @@ def test_a_model_of_ones_own_goes_to_the_page_with_all_that_is_set(tmp_path, mon
     files = [tmp_path / name for name in ("model.onnx", "w.data")]
     for file in (*files, tmp_path / "index.html"):
         file.touch()
-    code = cli.main(["check", "--dist", str(tmp_path), "--model", str(files[0]), "--external", str(files[1]), "--size", "a=b=3", "--size", "N=2",
-                     "--atol", "0.5", "--fix", "plain-names"])  # fmt: skip
+    sizes = ["--size", "a=b=3", "--size", "N=2"]
+    model = ["--model", str(files[0]), "--external", str(files[1])]
+    code = cli.main(["check", "--dist", str(tmp_path), *model, *sizes, "--atol", "0.5", "--fix", "plain-names"])
     assert code == 0
     [own] = given
     assert (own.files, own.sizes, own.tolerance, own.fixes) == (files, {"a=b": 3, "N": 2}, {"atol": 0.5}, ["plain-names"])

@@ -1,11 +1,26 @@
+import csv
+import io
 import json
 from dataclasses import replace
 
 import pytest
 
 from pyapp.breakout.loop import STAGES
-from pyapp.foreign import MAX_DEPTH, contradictions, read_foreign
-from pyapp.report import CaseFailure, ReportError
+from pyapp.export import report_csv
+from pyapp.foreign import MAX_DEPTH, MAX_HEAT, contradictions, read_foreign
+from pyapp.report import (
+    AgreementEntry,
+    CaseFailure,
+    FaultEntry,
+    FaultStep,
+    HeatMap,
+    ModelEntry,
+    PlacedNode,
+    PlacementEntry,
+    ReportError,
+    Tensor,
+)
+from pyapp.tables import report_markdown
 from tests.unit.test_report_csv import FAILED, REPORT
 
 SUITE, PARITY, RACE, RATIO, LOOP = REPORT.suites[0], REPORT.parity[0], REPORT.race[0], REPORT.ratios[-1], REPORT.loop[-1]
@@ -43,6 +58,88 @@ def test_our_own_reports_fit(report):
 )
 def test_a_contradiction_is_named_with_its_place(change, fault):
     assert contradictions(replace(REPORT, **change)) == [fault]
+
+
+OUTPUT = AgreementEntry(
+    engine="wasm-1", suite="cases", output="y", dtype="float32", criterion="close", rtol=1e-3, atol=1e-4, cases=2, agree=2,
+    close=2, passed=True, max_abs=0.0, max_rel=0.0, max_ulp=0.0, cosine=1.0, snr_db=None,
+    worst_case=0, worst_index=[0, 1], failures=[],
+)  # fmt: skip
+PLACED = PlacementEntry(
+    engine="wasm-1",
+    strict=False,
+    nodes=[PlacedNode(name="conv", op="Conv", provider="CPUExecutionProvider", shape="float[1,2]", ms=0.5)],
+    copies=0,
+    reason=None,
+)
+STEP = FaultStep(node="conv", op="Conv", output="y", shape=[1, 2], max_abs=0.5, max_rel=0.1, close=False, failure=None)
+FAULT = FaultEntry(
+    engine="webgpu-stock", reference="wasm-1", suite="cases", case=0, rtol=1e-3, atol=1e-4, kind="source", node="conv",
+    op="Conv", compared=1, steps=[STEP], alone=STEP,
+    map=HeatMap(height=1, width=2, values=[[0.5, None]]), warnings=["Conv errs."],
+)  # fmt: skip
+OWN = replace(
+    REPORT,
+    model=ModelEntry(
+        name="<b>mine</b>.onnx", size=100, opset=17, parameters=4, operators={"Conv": 1},
+        inputs=[Tensor(name="x", dtype="float32", dims=["N", "?", "4"])],
+        outputs=[Tensor(name="y", dtype="float32", dims=None)],
+        sizes={"N": 1}, fixes=["a fix"], cases="made", reference="wasm-1", rtol=1e-3, atol=1e-4,
+    ),
+    suites=[replace(REPORT.suites[0], suite="cases", q_values=[], action=[], margin=[])],
+    parity=[replace(REPORT.parity[0], suite="cases", q_values=[], action=[], min_margin=None, could_flip=[])],
+    agreement=[OUTPUT],
+    placement=[PLACED],
+    faults=[FAULT],
+)  # fmt: skip
+
+
+def test_a_report_of_ones_own_model_fits_and_is_written_in_every_form():
+    assert contradictions(OWN) == []
+    assert read_foreign(OWN.to_json()) == OWN
+    text = report_markdown(OWN)
+    for part in (
+        "Model: &lt;b>mine&lt;/b>.onnx",
+        "Same outputs as the reference",
+        "Where did it run",
+        "Where does it go wrong",
+    ):
+        assert part in text
+    rows = list(csv.DictReader(io.StringIO(report_csv(OWN), newline="")))
+    assert {"model", "agreement", "placement.nodes", "faults.steps"} <= {row["section"] for row in rows}
+    [share] = [row for row in rows if row["section"] == "agreement" and row["name"] == "cosine"]
+    assert (share["engine"], share["suite"], share["value"]) == ("wasm-1", "cases: y", "1.0")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"agreement": [OUTPUT, OUTPUT]}, "'y of cases on wasm-1' is there 2 times @ $.agreement"),
+        (
+            {"agreement": [replace(OUTPUT, criterion="luck")]},
+            "criterion 'luck' is none of argmax, close @ $.agreement[0].criterion",
+        ),
+        ({"agreement": [replace(OUTPUT, agree=3)]}, "3 of 2 cases @ $.agreement[0].agree"),
+        ({"agreement": [replace(OUTPUT, worst_case=2)]}, "case 2 of 2 @ $.agreement[0].worst_case"),
+        ({"agreement": [replace(OUTPUT, max_abs=-1.0)]}, "-1 is negative @ $.agreement[0].max_abs"),
+        ({"agreement": [replace(OUTPUT, close=1)]}, "passed with 1 of 2 cases within the tolerance @ $.agreement[0].passed"),
+        ({"placement": [replace(PLACED, nodes=[])]}, "neither nodes nor a reason why there are none @ $.placement[0].reason"),
+        ({"placement": [replace(PLACED, copies=2)]}, "2 copies among 1 nodes @ $.placement[0].copies"),
+        ({"placement": [replace(PLACED, nodes=[replace(PLACED.nodes[0], ms=-1.0)])]}, "a negative time @ $.placement[0].nodes"),
+        ({"faults": [replace(FAULT, kind="luck")]}, "kind 'luck' is none of source, inherited, fused, none @ $.faults[0].kind"),
+        ({"faults": [replace(FAULT, compared=0)]}, "1 steps of 0 values @ $.faults[0].steps"),
+        (
+            {"faults": [replace(FAULT, map=HeatMap(height=1, width=1, values=[[1.0], []]))]},
+            "rows of different lengths @ $.faults[0].map.values",
+        ),
+        (
+            {"faults": [replace(FAULT, map=HeatMap(height=1, width=1, values=[[1.0] * (MAX_HEAT + 1)]))]},
+            f"more than {MAX_HEAT} parts @ $.faults[0].map.values",
+        ),
+    ],
+)
+def test_a_contradiction_about_ones_own_model_is_named_with_its_place(change, fault):
+    assert contradictions(replace(OWN, **change)) == [fault]
 
 
 def test_a_contradiction_is_refused():

@@ -59,7 +59,7 @@ export class ModelView {
     this.#chooser = h(
       'div',
       { class: 'drop' },
-      h('p', {}, h('strong', {}, 'Bring your own model.'), ' Drop an ONNX file here, with the files that hold its weights and its cases if there are any, or choose it. It stays on your machine.'),
+      h('p', {}, h('strong', {}, 'Bring your own model.'), ' Drop an ONNX file here, with the files that hold its weights and its cases if there are any, or choose it; up to 1 GiB. It stays on your machine.'),
       h('div', { class: 'actions' }, button('Choose files…', () => this.#input.click()), form),
       this.#input,
     );
