@@ -253,8 +253,12 @@ def _tensor_types(case: _Case) -> Iterator[Finding]:
         yield Finding("float16", "warning" if unsure else "error", "", message, "Use the float32 model there, or WASM.")
     double = places_of_type(case.model, "DOUBLE") if case.webgpu else []
     if double:
-        message = f"WebGPU does not compute float64: what has it runs on the CPU ({_several(double)})"
-        yield Finding("double-precision", "warning", "", message, "Export the model in float32.")
+        message = f"WebGPU does not compute float64, and its builds have few kernels for it even on the CPU: {_several(double)}"
+        yield Finding("double-precision", "warning", "", message, "Export the model in float32, or use WASM.")
+    short = [*places_of_type(case.model, "INT16"), *places_of_type(case.model, "UINT16")] if case.webgpu else []
+    if short:
+        message = f"WebGPU's builds have few kernels for 16-bit integers, even on the CPU: {_several(short)}"
+        yield Finding("short-integers", "warning", "", message, "Use 32-bit integers, or WASM.")
     strings = places_of_type(case.model, "STRING")
     if strings:
         message = f"strings are computed on WASM alone: {_several(strings)}"

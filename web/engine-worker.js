@@ -86,17 +86,17 @@ const verbs = {
 
   /**
    * Opens another model in the place of the first: for thousands of small ones, where a realm for each would take an hour.
-   * Only for the stock runner, whose sessions share nothing but the realm.
+   * Only for the stock runner, whose sessions share nothing but the realm. A model that cannot be opened leaves the former one open.
    * @param {Uint8Array} model
    */
   async replace(model) {
     const open = required(openAnother);
     if (runner && runner.label !== 'stock') throw new AppError('WrongPurpose', `a model of the runner "${runner.label}" is not replaced`, 'Open another engine.');
-    const former = runner;
-    runner = null;
-    await former?.release();
-    runner = await open(model);
-    return { inputs: runner.inputs, outputs: runner.outputs };
+    // The new one first: where its last session goes, onnxruntime-web destroys the GPU's device.
+    const another = await open(model);
+    await runner?.release();
+    runner = another;
+    return { inputs: another.inputs, outputs: another.outputs };
   },
 
   /** @param {WireTensors} feeds */

@@ -128,10 +128,10 @@ class BrowserEngine:
         Raises
         ------
         EngineError
-            Whatever onnxruntime-web says about the model; yet another one may be given then.
+            Whatever onnxruntime-web says about the model; the former one stays open then.
         """
-        self._model, self._lane, self._laneless = model, None, True
         await _call(self._worker, "replace", OPEN_LIMIT_S, memoryview(model))
+        self._model, self._lane, self._laneless = model, None, True
 
     async def close(self) -> None:
         """End the worker."""

@@ -184,7 +184,12 @@ def test_16_bit_floats_and_the_adapter(known, severity):
 
 @pytest.mark.parametrize(
     ("kind", "code"),
-    [(TensorProto.FLOAT16, "float16"), (TensorProto.DOUBLE, "double-precision"), (TensorProto.STRING, "string-tensors")],
+    [
+        (TensorProto.FLOAT16, "float16"),
+        (TensorProto.DOUBLE, "double-precision"),
+        (TensorProto.INT16, "short-integers"),
+        (TensorProto.STRING, "string-tensors"),
+    ],
 )
 def test_types_are_found_in_inputs_constants_and_casts(kind, code):
     assert "input z" in only(build([node("Relu")], [value("x"), value("z", kind)]), code).message

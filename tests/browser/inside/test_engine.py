@@ -223,3 +223,30 @@ async def tick(ticks):
     while True:
         await asyncio.sleep(0.001)
         ticks.append(1)
+
+
+async def assert_models_take_each_others_place(engine, model, states):
+    from pyapp.onnxfile import TensorInfo, make_model, make_node
+
+    values = [[TensorInfo(name, "float32", (1, 3))] for name in ("x", "y")]
+    absolute = make_model([make_node("Abs", ["x"], ["y"])], *values, {})
+    expected = (await engine.run(states.inputs(0)))["q_values"]
+    x = np.array([[-1, 2, -3]], np.float32)
+    for _ in range(2):
+        await engine.replace(absolute)
+        np.testing.assert_array_equal((await engine.run({"x": x}))["y"], np.abs(x))
+        await error_of(engine.replace(b"no model"))
+        np.testing.assert_array_equal((await engine.run({"x": x}))["y"], np.abs(x))
+        await engine.replace(model)
+        np.testing.assert_array_equal((await engine.run(states.inputs(0)))["q_values"], expected)
+
+
+async def test_models_take_each_others_place(opened, model, states):
+    async with opened("wasm-1") as engine:
+        await assert_models_take_each_others_place(engine, model, states)
+
+
+async def test_models_take_each_others_place_on_webgpu(opened, model, states):
+    # Where its last session goes, onnxruntime-web destroys the GPU's device.
+    async with opened("webgpu-stock") as engine:
+        await assert_models_take_each_others_place(engine, model, states)
