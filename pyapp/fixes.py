@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyapp.graphs import Dims, all_graphs, called, defined, defined_below, known_shapes, read_below, real_inputs
 from pyapp.onnxfile import ModelError, make_node, parse_model, schema
-from pyapp.onnxparts import inner_graphs, text, type_name, walked
+from pyapp.onnxparts import inner_graphs, size_of, text, type_name, walked
 from pyapp.support import OWN_DOMAINS
 
 if TYPE_CHECKING:
@@ -284,9 +284,10 @@ def free_dimensions(graph: proto.GraphProto) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for value in real_inputs(graph):
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if not dim.HasField("dim_value"):
+            size = size_of(dim)
+            if not isinstance(size, int):
                 place = f"{text(value.name)}[{axis}]"
-                found.setdefault(text(dim.dim_param) or place, []).append(place)
+                found.setdefault(size or place, []).append(place)
     return found
 
 
@@ -297,12 +298,11 @@ def _batch_fixed(edit: _Edit) -> None:
     for depth, graph in enumerate(all_graphs(edit.model)):
         for value in (*graph.input, *graph.output, *graph.value_info):
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-                if dim.HasField("dim_value"):
+                name = size_of(dim)
+                if isinstance(name, int):
                     continue
                 place = f"{text(value.name)}[{axis}]"
-                size = (
-                    sizes.get(text(dim.dim_param) or place) if dim.dim_param or (depth == 0 and value.name in inputs) else None
-                )
+                size = sizes.get(name or place) if name or (depth == 0 and value.name in inputs) else None
                 if size is not None:
                     dim.dim_value = size
                     edit.changes.append(f"{place} is {size}")

@@ -22,6 +22,7 @@ from pyapp.onnxparts import (
     location_of,
     quoted,
     schema,
+    size_of,
     tensors,
     text,
     type_name,
@@ -220,12 +221,7 @@ def _numbers(tensor: proto.TensorProto) -> Sequence[float]:
 
 def _tensor_info(value: proto.ValueInfoProto) -> TensorInfo:
     kind = value.type.tensor_type
-    # A negative size is what some exporters write for a free one.
-    dims = tuple(
-        (size.dim_value if size.dim_value >= 0 else None) if size.HasField("dim_value") else text(size.dim_param) or None
-        for size in kind.shape.dim
-    )
-    shape = dims if kind.HasField("shape") else None
+    shape = tuple(map(size_of, kind.shape.dim)) if kind.HasField("shape") else None
     name = type_name(kind.elem_type)
     return TensorInfo(text(value.name), DTYPES[name].name if name in DTYPES else name.lower(), shape)
 

@@ -170,3 +170,15 @@ def _constants(graph: proto.GraphProto) -> Iterator[proto.TensorProto]:
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
         yield from (sparse.values, sparse.indices)
+
+
+NAMELESS = frozenset({"", "?", "*", "-1", "None"})
+"""What exporters write where a free dimension has no name: two of these are two sizes."""
+
+
+def size_of(dim: proto.TensorShapeProto.Dimension) -> int | str | None:
+    """Return a dimension's size; its name where it is free, None where it has none. A negative size is a free one, too."""
+    if dim.HasField("dim_value"):
+        return dim.dim_value if dim.dim_value >= 0 else None
+    name = text(dim.dim_param)
+    return None if name in NAMELESS else name

@@ -160,6 +160,13 @@ def test_names_that_are_no_text_or_endless_are_told_all_the_same():
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.parametrize("name", ["?", "*", "-1", "None", ""])
+def test_what_stands_for_no_name_is_none(name):
+    values = [helper.make_tensor_value_info(value, TensorProto.FLOAT, [name, 3, name]) for value in "xy"]
+    model = helper.make_model(helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:]))
+    assert read_model(model.SerializeToString()).inputs[0].dims == (None, 3, None)
+
+
 def test_a_negative_size_of_an_input_is_a_free_one():
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [-1, 3])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [-1, 3])
