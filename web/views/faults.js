@@ -7,6 +7,11 @@ const KINDS = /** @type {Record<string, (entry: any) => string>} */ ({
   none: ({ engine, reference }) => `On ${engine} every value within the model is ${reference}'s, within the tolerance.`,
 });
 
+const COLUMNS = ['node', 'operator', 'gives', 'max |Δ|', 'max relative', ''];
+
+/** Values before the first that is too far, at most. */
+const SHOWN = 5;
+
 /** Where an engine's values leave the reference's. */
 export class FaultsView {
   #root;
@@ -25,13 +30,16 @@ export class FaultsView {
   /** @param {any} entry a `FaultEntry` of the report */
   add(entry) {
     const { engine, reference, suite, case: index, kind, compared, steps, alone, map, warnings } = entry;
-    const where = `${suite} ${index}, ${compared} values compared with ${reference} (rtol ${entry.rtol}, atol ${entry.atol})`;
+    const where = `${index} of ${suite}; ${compared} values compared with ${reference} (rtol ${entry.rtol}, atol ${entry.atol})`;
+    const far = steps.findIndex((/** @type {any} */ { close, failure }) => !close || failure);
+    const first = Math.max(0, (far < 0 ? steps.length : far) - SHOWN);
     this.#root.replaceChildren(
       h('p', { class: `sentence ${kind === 'none' ? 'good' : 'bad'}` }, KINDS[kind]?.(entry) ?? kind),
       h('p', { class: 'note' }, `Case ${where}.`),
       ...(warnings.length ? [warningList(warnings)] : []),
-      ...(steps.length ? [table(`Values of ${engine} against ${reference}`, ['node', 'operator', 'value', 'shape', 'max |Δ|', 'max relative', ''], steps.map(step))] : []),
-      ...(alone ? [h('h4', {}, 'That node alone, on the reference’s inputs'), table('The node alone', ['node', 'operator', 'value', 'shape', 'max |Δ|', 'max relative', ''], [step(alone)])] : []),
+      ...(alone ? [h('h4', {}, 'That node alone, on the reference’s inputs'), table('The node alone', COLUMNS, [step(alone)])] : []),
+      ...(steps.length ? [h('h4', {}, 'Within the model'), table(`Values of ${engine} against ${reference}`, COLUMNS, steps.slice(first).map(step))] : []),
+      ...(first ? [h('details', {}, h('summary', {}, `The ${first} values before these`), table(`Earlier values of ${engine} against ${reference}`, COLUMNS, steps.slice(0, first).map(step)))] : []),
       ...(map ? [heat(map)] : []),
       ...(alone ? [h('div', { class: 'actions' }, button('Save the node with its inputs (.onnx and .npz)', () => this.#download()))] : []),
     );
@@ -41,7 +49,7 @@ export class FaultsView {
 /** @param {any} one a `FaultStep` @returns {(Node | string)[]} */
 function step({ node, op, output, shape, max_abs, max_rel, close, failure }) {
   const verdict = failure ?? (close ? 'within' : 'too far');
-  return [node || output, op, h('code', {}, output), `[${shape.join(', ')}]`, scientific(max_abs), scientific(max_rel), h('strong', { class: close && !failure ? 'good' : 'bad' }, verdict)];
+  return [node || output, op, h('code', {}, `${output} [${shape}]`), scientific(max_abs), scientific(max_rel), h('strong', { class: close && !failure ? 'good' : 'bad' }, verdict)];
 }
 
 /**
