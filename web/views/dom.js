@@ -41,13 +41,18 @@ export function button(text, act, kind) {
  * @param {(Node | string)[][]} rows
  */
 export function table(caption, columns, rows) {
-  const head = h('tr', {}, ...columns.map((column) => h('th', { scope: 'col' }, column)));
+  const head = h('tr', {}, ...columns.map(columnHead));
   const body = rows.map(([first, ...rest]) => h('tr', {}, h('th', { scope: 'row' }, first), ...rest.map((cell) => h('td', {}, cell))));
   return h(
     'div',
     { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
     h('table', {}, h('caption', { class: 'visually-hidden' }, caption), h('thead', {}, head), h('tbody', {}, ...body)),
   );
+}
+
+/** A column without a name, such as the one of the rows' headers, has no header. @param {string} name */
+export function columnHead(name) {
+  return name ? h('th', { scope: 'col' }, name) : h('td');
 }
 
 /** @param {number | null} ms */

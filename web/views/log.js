@@ -10,7 +10,7 @@ const KEPT_ENTRIES = 300;
 
 /** What was typed, printed and found, latest last. */
 export class LogView {
-  root = h('div', { class: 'log', role: 'log', 'aria-live': 'polite', tabindex: 0, 'aria-label': 'Python output' });
+  root = h('div', { class: 'log', role: 'log', 'aria-live': 'polite', 'aria-label': 'Python output' });
   /** What is being printed. @type {Printed | null} */
   #printed = null;
 
@@ -38,12 +38,14 @@ export class LogView {
   clear() {
     this.#printed = null;
     this.root.replaceChildren();
+    this.root.removeAttribute('tabindex');
   }
 
   /** @param {HTMLElement} entry */
   #append(entry) {
     this.#printed = null;
     this.root.append(entry);
+    this.root.tabIndex = 0; // while it is empty there is nothing to scroll
     while (this.root.childElementCount > KEPT_ENTRIES) this.root.firstElementChild?.remove();
     this.#follow();
   }

@@ -1,4 +1,4 @@
-import { h, milliseconds } from './dom.js';
+import { columnHead, h, milliseconds } from './dom.js';
 
 /** Stages as a decision's data goes through them, and what they are. */
 const STAGES = {
@@ -33,7 +33,7 @@ export class LoopView {
         'table',
         {},
         h('caption', { class: 'visually-hidden' }, "The agent's loop, stage by stage"),
-        h('thead', {}, h('tr', {}, ...['stage', '', 'P50', 'P95'].map((name) => h('th', { scope: 'col' }, name)))),
+        h('thead', {}, h('tr', {}, ...['stage', '', 'P50', 'P95'].map(columnHead))),
         h('tbody', {}, ...this.#rows.map(({ row }) => row)),
       ),
     ),

@@ -25,12 +25,14 @@ export function chartWidth(root) {
 }
 
 /**
- * Plot brings a style element of its own, which the content security policy refuses; its rules are in page.css.
+ * Plot brings a style element of its own, which the content security policy refuses; its rules are in page.css. It names each group of marks,
+ * which only a group with a role may have; to those who hear it, the whole is one picture with one name, beside a table.
  * @param {Element} figure
  * @param {string} label
  */
 export function plain(figure, label) {
   for (const style of figure.querySelectorAll('style')) style.remove();
+  for (const part of figure.children) part.setAttribute('aria-hidden', 'true');
   figure.setAttribute('class', 'plot');
   figure.setAttribute('role', 'img');
   figure.setAttribute('aria-label', label);

@@ -128,7 +128,7 @@ export class PythonView {
     };
     this.#brought.replaceChildren(
       h('p', {}, h('strong', {}, 'The address has brought code'), `, ${lines} ${lines === 1 ? 'line' : 'lines'}, ${from}. It has not been run. Read it before you run it.`),
-      h('pre', { class: 'scroll', tabindex: 0 }, code),
+      h('pre', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'The code' }, code),
       h(
         'div',
         { class: 'actions' },

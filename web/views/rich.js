@@ -48,11 +48,20 @@ async function drawTable({ caption, columns, rows, lanes }, root) {
 /** HTML that anybody may have written: no script, no style, no frame, no address that is not data. @param {string} html */
 async function safe(html) {
   const { DOMPurify } = await import('../vendor/purify.js');
-  const clean = DOMPurify.sanitize(html, { RETURN_DOM_FRAGMENT: true, FORBID_TAGS: ['style', 'form', 'input', 'button', 'textarea', 'select'], FORBID_ATTR: ['style', 'id', 'name'], ALLOW_DATA_ATTR: false });
+  const clean = DOMPurify.sanitize(plain(html), { RETURN_DOM_FRAGMENT: true, FORBID_TAGS: ['style', 'form', 'input', 'button', 'textarea', 'select'], FORBID_ATTR: ['style', 'id', 'name'], ALLOW_DATA_ATTR: false });
   for (const link of clean.querySelectorAll('[src], [href]')) {
     for (const name of ['src', 'href']) if (!/^(data:image\/|#)/i.test(link.getAttribute(name) ?? '#')) link.removeAttribute(name);
   }
-  return h('div', { class: 'result html scroll', tabindex: 0 }, clean);
+  return h('div', { class: 'result html scroll', tabindex: 0, role: 'region', 'aria-label': 'HTML from Python' }, clean);
+}
+
+/**
+ * Takes out most styles: the sanitiser leaves none, but has to parse them, and the browser would report each as against the page's policy.
+ * @param {string} html
+ */
+function plain(html) {
+  const unstyled = html.split(/<\/style\s*>/i).map((part) => part.replace(/<style\b[^]*/i, ''));
+  return unstyled.join('').replace(/<[a-z][^<>]*/gi, (tag) => tag.replace(/\sstyle\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)/gi, ''));
 }
 
 /** @param {{text: string, length: number, shown: number}} shown */
