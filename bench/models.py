@@ -625,10 +625,9 @@ def summary_of(found: Sequence[Found], engines: Sequence[str]) -> list[str]:
     lines.append(
         f"the doctor's findings, in so many models: {', '.join(f'{code} {count}' for code, count in findings.most_common())}"
     )
-    misfits = [one for one in found if one["made"] not in ("", "run")]
-    lines.append(
-        f"cases that the tool makes are refused by {len(misfits)} of {sum(bool(one['made']) for one in found)} models:"
-    )
+    asked = [one for one in found if one["made"] and any(answer["status"] in RAN for answer in one["engines"].values())]
+    misfits = [one for one in asked if one["made"] != "run"]
+    lines.append(f"cases that the tool makes are refused by {len(misfits)} of {len(asked)} models:")
     lines += [f"  {one['name']}: {short(one['made'], 160)}" for one in misfits]
     return lines
 

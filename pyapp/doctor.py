@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+from pyapp.convchannels import misread_nodes
 from pyapp.external import external_files
 from pyapp.fixes import EXACT_IN_FLOAT32, can_fix, free_dimensions, missing_attributes, movable_casts, odd_names, own_opset
 from pyapp.graphs import all_nodes, called, places_of_type, read_below, real_inputs
@@ -201,6 +202,18 @@ def _convolutions(case: _Case) -> Iterator[Finding]:
         yield Finding("conv-defaults", "warning", names, message, remedy, case.fixable("explicit-attributes"))
 
 
+def _wrong_convolutions(case: _Case) -> Iterator[Finding]:
+    nodes = misread_nodes(case.model) if case.webgpu else []
+    if nodes:
+        message = (
+            f"onnxruntime-web {operators().version} computes {_counted(len(nodes), 'convolution')} wrongly on WebGPU: input "
+            "channels that are a multiple of 3 but not of 4, more than 3, with output channels that are a multiple of 4"
+        )
+        names = _several([called(node) for node in nodes])
+        remedy = "Add a channel of zeros (fix channels-padded), or use WASM; see microsoft/onnxruntime#29651."
+        yield Finding("conv-channels", "error", names, message, remedy, case.fixable("channels-padded"))
+
+
 def _control_flow(case: _Case) -> Iterator[Finding]:
     nodes = [node for node in all_nodes(case.model) if node.op_type in CONTROL_FLOW and text(node.domain) in OWN_DOMAINS]
     if nodes and case.webgpu:
@@ -339,5 +352,5 @@ def _free_dimensions(case: _Case) -> Iterator[Finding]:
 
 CHECKS: tuple[Callable[[_Case], Iterator[Finding]], ...] = (
     _versions, _size, _operators, _not_tensors, _names, _tensor_types, _integer_inputs, _convolutions, _free_dimensions,
-    _control_flow, _emptiness,
+    _wrong_convolutions, _control_flow, _emptiness,
 )  # fmt: skip

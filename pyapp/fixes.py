@@ -1,6 +1,6 @@
 """Changes to a model's file after which onnxruntime-web takes it more readily.
 
-None of them changes a bit of what the model computes.
+None of them changes what the model computes; the page proves to the bit, on the cases at hand, what it applies.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyapp.convchannels import pad_channels
 from pyapp.graphs import Dims, all_graphs, called, defined, defined_below, known_shapes, read_below, real_inputs
 from pyapp.onnxfile import ModelError, make_node, parse_model, schema
 from pyapp.onnxparts import inner_graphs, size_of, text, type_name, walked
@@ -316,6 +317,12 @@ FIXES: dict[str, Fix] = {
             "Writes out dilations, group, kernel_shape, pads and strides of convolutions and poolings, with the values that "
             "they have by default. Nothing changes for who feeds the model.",
             _explicit_attributes,
+        ),
+        Fix(
+            "channels-padded",
+            "Gives convolutions that onnxruntime-web computes wrongly on WebGPU one more input channel, of zeros. Nothing "
+            "changes for who feeds the model.",
+            lambda edit: edit.changes.extend(pad_channels(edit.model, own_opset(edit.model))),
         ),
         Fix(
             "cast-moved",

@@ -210,7 +210,8 @@ def single_node(
         initializer=[entry for entry in graph.initializer if entry.name in fixed],
         sparse_initializer=[entry for entry in graph.sparse_initializer if entry.values.name in fixed],
         node=[*(entry for name, entry in _constant_nodes(graph).items() if name in fixed), node],
-        input=[_described(name, inputs[name]) for name in reads if name not in fixed],
+        # Within a branch that these sizes do not take, onnxruntime would find them wrong.
+        input=[_described(name, inputs[name], free=bool(inner_graphs(node))) for name in reads if name not in fixed],
         output=[_described(name, (outputs or {}).get(name)) for name in map(text, node.output) if name],
     )
     if model.ir_version < INITIALIZERS_ARE_INPUTS_BEFORE:
@@ -265,7 +266,7 @@ def _other(names: Iterable[str], own: set[str]) -> list[str]:
     return [name for name in names if name not in own]
 
 
-def _described(name: str, array: NDArray[Any] | None) -> proto.ValueInfoProto:
+def _described(name: str, array: NDArray[Any] | None, *, free: bool = False) -> proto.ValueInfoProto:
     value: proto.ValueInfoProto = schema().ValueInfoProto(name=name)
     if array is None:
         return value
@@ -278,5 +279,5 @@ def _described(name: str, array: NDArray[Any] | None) -> proto.ValueInfoProto:
     value.type.tensor_type.elem_type = schema().TensorProto.DataType.Value(kind)
     value.type.tensor_type.shape.SetInParent()  # a number by itself has a shape too
     for size in array.shape:
-        value.type.tensor_type.shape.dim.add(dim_value=size)
+        value.type.tensor_type.shape.dim.add(**({} if free else {"dim_value": size}))
     return value

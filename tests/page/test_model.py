@@ -220,6 +220,37 @@ def test_every_other_question_and_the_console_are_about_it(page, folder):
     assert not page.driver.find_element(By.ID, "tournament-section").is_displayed()
 
 
+def test_a_convolution_that_webgpu_computes_wrongly_is_warned_of_found_and_mended(page, folder):
+    """As measured on this version of onnxruntime-web; where this fails, it may have been mended upstream."""
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], name="conv", kernel_shape=[3], pads=[1, 1], strides=[1], dilations=[1])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 9, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8, 16])],
+        [numpy_helper.from_array(RNG.standard_normal((8, 9, 3)).astype(np.float32), "w")],
+    )
+    assert bring(page, saved(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), folder)) == ""
+    assert "wrongly on WebGPU" in page.text("[data-code='conv-channels']")
+    report = page.check_by_click(120)
+    assert {entry["engine"]: entry["passed"] for entry in report["agreement"]} == {"wasm-1": True, "webgpu-stock": False}
+    [fault] = page.page.ask("locate", {"engine": "webgpu-stock"})["faults"]
+    assert (fault["kind"], fault["node"]) == ("source", "conv")
+    assert clicked(page, "[data-code='conv-channels'] .fix") == ""
+    assert "Proven on 8 cases: 1,024 numbers are the same, to the bit." in said(page)
+    report = page.check_by_click(120)
+    assert all(entry["passed"] for entry in report["agreement"])
+
+
+def test_an_output_that_is_no_tensor_does_not_hide_the_others(page, folder):
+    model = dense()
+    model.graph.node.append(helper.make_node("SequenceConstruct", ["y"], ["s"], name="list"))
+    model.graph.output.append(helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, ["N", 3]))
+    assert bring(page, saved(model, folder)) == ""
+    assert "no tensors" in page.text("[data-code='not-tensor']")
+    report = page.page.check({"engines": ["wasm-1"], "runs": 5})
+    assert [(entry["output"], entry["passed"]) for entry in report["agreement"]] == [("y", True)]
+
+
 def test_where_the_nodes_ran_and_the_strict_mode(page, folder):
     model = dense()
     # A size is a number of the CPU's, and what is made of it has to cross.

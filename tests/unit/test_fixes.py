@@ -293,7 +293,7 @@ def test_no_name_that_looks_like_a_batch_and_sizes_that_are_none():
 def test_the_rest_of_the_file_stays_byte_for_byte(name):
     nodes = [cast("my x", "a"), helper.make_node("Conv", ["a", "w"], ["y"], name="conv")]
     content = build(
-        nodes, [value("my x", TensorProto.UINT8, ("batch", 4, 7, 7))], [value("y", shape=None)], [weights("w", 6, 4, 2, 2)]
+        nodes, [value("my x", TensorProto.UINT8, ("batch", 9, 7, 7))], [value("y", shape=None)], [weights("w", 8, 9, 2, 2)]
     )
     model = onnx.load_from_string(content)
     helper.set_model_props(model, {"author": "me"})

@@ -1,6 +1,8 @@
 /**
  * The stock runner: one inference is one `session.run`, with tensors on the CPU going in and coming out.
  */
+import { AppError } from '../wire.js';
+
 /** @typedef {import('../types.d.ts').Ort} Ort */
 /** @typedef {import('../types.d.ts').EngineSpec} EngineSpec */
 /** @typedef {import('../types.d.ts').WireTensors} WireTensors */
@@ -14,6 +16,8 @@ export class StockRunner {
   #ort;
   #session;
   #zeros;
+  /** Of the outputs that are tensors: others cannot be read. */
+  #names;
 
   /**
    * @param {Ort} ort
@@ -24,6 +28,8 @@ export class StockRunner {
     this.#ort = ort;
     this.#session = session;
     this.#zeros = zeros;
+    this.#names = session.outputNames.filter((_, index) => session.outputMetadata[index].isTensor);
+    if (!this.#names.length) throw new AppError('NoTensor', 'no output of this model is a tensor', 'Export it with tensors as its outputs.');
   }
 
   /**
@@ -41,7 +47,7 @@ export class StockRunner {
   }
 
   get outputs() {
-    return [...this.#session.outputNames];
+    return [...this.#names];
   }
 
   /** @returns {void} prints the profile to the console, which is the only way that onnxruntime-web gives it */
@@ -60,8 +66,8 @@ export class StockRunner {
    */
   async run(feeds) {
     const start = performance.now();
-    const outputs = await this.#session.run(toTensors(this.#ort, feeds));
-    for (const name of this.#session.outputNames) void outputs[name].data;
+    const outputs = await this.#session.run(toTensors(this.#ort, feeds), this.#names);
+    for (const name of this.#names) void outputs[name].data;
     const compute_ms = performance.now() - start;
     /** @type {WireTensors} */
     const copies = {};
@@ -82,11 +88,11 @@ export class StockRunner {
   async time(feeds, runs) {
     const samples = new Float64Array(runs);
     const session = this.#session;
-    const names = session.outputNames;
+    const names = this.#names;
     let bad = 0;
     for (let i = 0; i < runs; i++) {
       const start = performance.now();
-      const outputs = await session.run(toTensors(this.#ort, feeds));
+      const outputs = await session.run(toTensors(this.#ort, feeds), names);
       const scores = names.map((name) => outputs[name].data);
       samples[i] = performance.now() - start;
       if (!scores.every((data) => isUsable(data, this.#zeros))) bad++;

@@ -6,6 +6,7 @@ const NAMES = /** @type {Record<string, string>} */ ({ error: 'error', warning: 
 /** What a fix does, on its button. */
 const FIXES = /** @type {Record<string, string>} */ ({
   'explicit-attributes': 'Write the attributes out',
+  'channels-padded': 'Add a channel of zeros',
   'cast-moved': 'Move the cast out of the model',
   'batch-fixed': 'Fix the dimensions',
   'plain-names': 'Rename',
