@@ -36,6 +36,7 @@ from pyapp.report import (
     parse_report,
 )
 
+FUSED = FAULT_KINDS[2]
 MAX_HEAT = 65_536
 """Parts of a heat map that a page draws; our own have at most 48 times 48."""
 
@@ -177,7 +178,8 @@ def _placement(place: str, entry: PlacementEntry) -> Iterator[str]:
 def _fault(place: str, entry: FaultEntry) -> Iterator[str]:
     if entry.kind not in FAULT_KINDS:
         yield f"kind {entry.kind!r:.60} is none of {', '.join(FAULT_KINDS)} @ {place}.kind"
-    if len(entry.steps) > entry.compared:
+    # Of what a fusion has done, the steps are the model's outputs, and not values within it.
+    if entry.kind != FUSED and len(entry.steps) > entry.compared:
         yield f"{len(entry.steps)} steps of {entry.compared} values @ {place}.steps"
     if entry.map and len({len(row) for row in entry.map.values}) > 1:
         yield f"rows of different lengths @ {place}.map.values"
