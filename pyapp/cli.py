@@ -213,10 +213,6 @@ def _eval(arguments: argparse.Namespace) -> int:
     return EXIT_DIFFERS if found["traceback"] else EXIT_AGREES
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "serve": _serve,
     "check": _check,
@@ -228,3 +224,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "tournament": _tournament,
     "eval": _eval,
 }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,5 +1,7 @@
 import contextlib
 import json
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 
@@ -59,6 +61,13 @@ def test_a_missing_browser_is_told(tmp_path, capsys):
     (tmp_path / "index.html").touch()
     assert cli.main(["check", "--dist", str(tmp_path), "--browser", "/nowhere/chromium"]) == 2
     assert "'/nowhere/chromium' is no program; correct --browser" in capsys.readouterr().err
+
+
+def test_it_runs_as_a_module_too(tmp_path):
+    command = [sys.executable, "-m", "pyapp.cli", "check", "--dist", str(tmp_path)]
+    done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pyapp: error:" in done.stderr
 
 
 def test_without_a_gpu_the_default_engines_are_those_of_wasm():
