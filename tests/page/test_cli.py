@@ -13,9 +13,11 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
 from browser import models
 
+from pyapp.onnxfile import TensorInfo, make_model, make_node
 from pyapp.report import parse_report
 
 PYAPP = [sys.executable, "-m", "pyapp.cli"]
@@ -165,3 +167,30 @@ def test_eval_prints_what_python_prints_its_last_value_or_its_traceback(dist, tm
     assert found["value"] is None
     assert 'mine.py", line 2' in found["traceback"]
     assert found["traceback"].endswith("ValueError: not so")
+
+
+def test_a_model_of_ones_own_is_checked_from_the_command_line(dist, tmp_path):
+    weights = np.random.default_rng(2).standard_normal((6, 3)).astype(np.float32)
+    values = [TensorInfo("x", "float32", ("N", 6))], [TensorInfo("y", "float32", ("N", 3))]
+    model = tmp_path / "linear.onnx"
+    model.write_bytes(make_model([make_node("MatMul", ["x", "w"], ["y"])], *values, {"w": weights}))
+    x = np.random.default_rng(3).standard_normal((5, 6)).astype(np.float32)
+    np.savez(tmp_path / "right.npz", x=x, y=x @ weights)
+    np.savez(tmp_path / "wrong.npz", x=x, y=x @ weights + np.float32(0.5))
+    quick = ["--gpu", "none", "--engines", "wasm-1", "--model", model]
+    report = tmp_path / "report.json"
+    done = pyapp("check", *quick, "--runs", "5", "--cases", tmp_path / "right.npz", "--json", report, dist=dist)
+    assert done.returncode == 0, done.stderr
+    found = parse_report(report.read_text())
+    assert found.model
+    assert (found.model.name, found.model.cases, found.agreement[0].agree) == ("linear.onnx", "right.npz", 5)
+    assert "Same outputs as the reference" in done.stdout
+    done = pyapp("check", *quick, "--runs", "5", "--cases", tmp_path / "wrong.npz", dist=dist)
+    assert done.returncode == 1, done.stderr
+    assert "more than rtol 0.001 and atol 0.0001 allow, in 5 of 5 cases" in done.stdout
+    done = pyapp("placement", *quick, "--size", "N=2", dist=dist)
+    assert done.returncode == 0, done.stderr
+    assert "float\\[2,3\\]" in done.stdout
+    done = pyapp("check", "--gpu", "none", "--model", report, dist=dist)
+    assert done.returncode == 2
+    assert "pyapp: error:" in done.stderr
