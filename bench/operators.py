@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from common import ROOT, dist, finish, load, machine
@@ -173,7 +173,7 @@ def packed(test: Test) -> dict[str, Any]:
     arrays = {f"i{index}": array_of(value) for index, value in enumerate(inputs)}
     arrays |= {f"o{index}": array_of(value) for index, value in enumerate(outputs)}
     archive = io.BytesIO()
-    np.savez_compressed(archive, **arrays)  # type: ignore[arg-type]  # as if a name could be allow_pickle
+    np.savez_compressed(archive, **cast("Any", arrays))
     graph = test.model.graph
     return {
         "name": test.name,

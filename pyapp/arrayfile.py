@@ -16,7 +16,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pyapp.errors import AppError
-from pyapp.foreign import _depth
+from pyapp.jsondepth import depth
 
 MAX_BYTES = 256 << 20
 """Of a file, of what an archive unpacks to, and of the arrays made from it: Python in a browser has two gigabytes."""
@@ -133,7 +133,7 @@ def read_json(filename: str, content: bytes) -> tuple[list[dict[str, Any]], bool
         raise too_large(f"{filename} has {len(content):,} bytes of JSON", MAX_JSON_BYTES)
     try:
         text = content.decode("utf-8-sig")
-        if _depth(text) > MAX_DEPTH:
+        if depth(text) > MAX_DEPTH:
             raise CaseError("BadCases", f"{filename} nests more than {MAX_DEPTH} deep", "Give nested lists of numbers.")
         value = json.loads(text, object_pairs_hook=_once)
     except ValueError as error:

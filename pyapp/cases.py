@@ -133,8 +133,6 @@ class CaseSet:
         How far from the reference an output may be.
     batchable : bool
         Whether the model's first dimensions are free, and cases therefore can be stacked.
-    equal_nan : bool
-        See `pyapp.agreement.difference`.
     """
 
     name: str
@@ -143,7 +141,6 @@ class CaseSet:
     source: str
     tolerance: Tolerance = Tolerance()  # noqa: RUF009 - it is frozen
     batchable: bool = False
-    equal_nan: bool = False
 
     def __len__(self) -> int:
         return len(self.given)

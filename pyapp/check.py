@@ -10,7 +10,7 @@ from typing import Any
 from pyapp import report as r
 from pyapp.cases import Cases
 from pyapp.engine import Engine, EngineError, OpenEngine
-from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, require_engines, require_seed, require_within, settings_from
+from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, Settings, require_engines, require_seed, require_within
 from pyapp.opening import introduced, resolved, unnamed
 from pyapp.parity import Answers, parity
 from pyapp.race import Lane, RaceSettings, race
@@ -39,7 +39,7 @@ MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckSettings:
+class CheckSettings(Settings):
     """What to check: engine names, measured runs, warm-up runs, seed of the order of blocks and of the bootstrap."""
 
     engines: list[str] = field(default_factory=lambda: list(DEFAULT_ENGINES))
@@ -59,11 +59,6 @@ class CheckSettings:
         require_within("warmup", self.warmup, 0, MAX_RUNS)
         require_seed(self.seed)
         require_engines(self.engines)
-
-    @classmethod
-    def from_data(cls, data: object) -> CheckSettings:
-        """Read settings from parsed JSON; raises ValueError that names the value and its place."""
-        return settings_from(data, cls)
 
 
 @dataclass

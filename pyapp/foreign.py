@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
 
@@ -10,6 +9,7 @@ from pyapp.agreement import ARGMAX, CLOSE
 from pyapp.breakout.actions import ACTIONS
 from pyapp.breakout.loop import STAGES
 from pyapp.crossover import ANSWERS, CROSSES, NONE
+from pyapp.jsondepth import depth
 from pyapp.report import (
     FAULT_KINDS,
     PURPOSES,
@@ -43,9 +43,6 @@ MAX_HEAT = 65_536
 MAX_DEPTH = 16
 """A report nests five deep. In a browser, JSON that nests some thousand deep ends Python, without an exception."""
 
-# Strings whole, closed or not, so that brackets in them are not counted and the search stays linear.
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
-
 
 def read_foreign(text: str) -> Report:
     """Read a report as `parse_report` does, and refuse one that contradicts itself too.
@@ -55,7 +52,7 @@ def read_foreign(text: str) -> Report:
     ReportError
         With a line for each fault, which ends in its place.
     """
-    if _depth(text) > MAX_DEPTH:
+    if depth(text) > MAX_DEPTH:
         raise ReportError([f"nested more than {MAX_DEPTH} deep @ $"])
     report = parse_report(text)
     if faults := contradictions(report):
@@ -66,17 +63,6 @@ def read_foreign(text: str) -> Report:
         # JSON can say 1e999, which Python reads as infinity.
         raise ReportError(["a number is too large @ $"]) from None
     return report
-
-
-def _depth(text: str) -> int:
-    deepest = depth = 0
-    for token in _TOKEN.finditer(text):
-        if token[0] in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif token[0] in "]}":
-            depth -= 1
-    return deepest
 
 
 def contradictions(report: Report) -> list[str]:

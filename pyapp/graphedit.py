@@ -177,8 +177,9 @@ def single_node(
     """Make a model of one node of another's main graph.
 
     Its constants (initializers, and what Constant nodes give) come along, under their names; all else that it or its inner
-    graphs read is an input, of the type and shape of the array that is given. A constant that the model declares as an input
-    gives way to an array of its name. Versions of operators and of the format, and local functions, are the model's.
+    graphs read is an input, of the type and shape of the array that is given; a node with inner graphs takes any size. A
+    constant that the model declares as an input gives way to an array of its name. Versions of operators and of the format,
+    and local functions, are the model's.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from pyapp import report as r
 from pyapp.engine import NAME_PATTERN, EngineError, EngineSpec
@@ -73,6 +73,15 @@ def settings_from[T](data: object, kind: type[T]) -> T:
         return structure(data, kind, lambda faults: ValueError("; ".join(faults)))
     except TypeError as error:
         raise ValueError(str(error)) from error
+
+
+class Settings:
+    """What the dataclasses of all questions' settings have in common."""
+
+    @classmethod
+    def from_data(cls, data: object) -> Self:
+        """Read settings from parsed JSON; raises ValueError that names the value and its place."""
+        return settings_from(data, cls)
 
 
 def require_engines(names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from pyapp.agreement import Tolerance
 from pyapp.alone import Alone, Reproducer, called, run_alone
 from pyapp.engine import FLOAT32, Engine, EngineError, EngineSpec, OpenEngine, Tensors
 from pyapp.graphedit import RANDOM, Value, inputs_of
-from pyapp.host import Host, Listener, require_engines, settings_from
+from pyapp.host import Host, Listener, Settings, require_engines
 from pyapp.onnxfile import ModelError
 from pyapp.opening import BEST_THREADS, FIRST_RUN_LIMIT_S, introduced, resolved, unnamed
 from pyapp.sections import environment_entry, failed_entry
@@ -43,7 +43,7 @@ class Given(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocateSettings:
+class LocateSettings(Settings):
     """Which engine to look into, and beside which one.
 
     `case` is the one to run; without it, the first in which the outputs differ, of at most `MOST_CASES`. A tolerance that is
@@ -69,11 +69,6 @@ class LocateSettings:
     def allowed(self, otherwise: Tolerance) -> Tolerance:
         """Return the tolerance, with numbers of another one where none are given."""
         return Tolerance(otherwise.rtol if self.rtol is None else self.rtol, otherwise.atol if self.atol is None else self.atol)
-
-    @classmethod
-    def from_data(cls, data: object) -> LocateSettings:
-        """Read settings from parsed JSON; raises ValueError that names the value and its place."""
-        return settings_from(data, cls)
 
 
 @dataclass

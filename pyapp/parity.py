@@ -258,7 +258,7 @@ def _agreements(suite: CaseSet, answers: Sequence[Tensors]) -> list[OutputAgreem
     found = []
     for name in names:
         pairs = [(one.get(name), expected[name]) for one, expected in zip(answers, suite.answers, strict=True)]
-        differences = [difference(one, expected, suite.tolerance, equal_nan=suite.equal_nan) for one, expected in pairs]
+        differences = [difference(one, expected, suite.tolerance) for one, expected in pairs]
         found.append(OutputAgreement(name, pairs[0][1].dtype.name, suite.tolerance, differences))
     return found
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pyapp import report as r
 from pyapp.cases import Cases
 from pyapp.engine import EngineError, EngineSpec, NodeProfile, OpenEngine
-from pyapp.host import DEFAULT_ENGINES, Host, Listener, require_engines, settings_from
+from pyapp.host import DEFAULT_ENGINES, Host, Listener, Settings, require_engines
 from pyapp.opening import FIRST_RUN_LIMIT_S, resolved, unnamed
 from pyapp.sections import engine_entry, environment_entry, failed_entry
 
@@ -21,7 +21,7 @@ NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacementSettings:
+class PlacementSettings(Settings):
     """What to look at: engine names, and whether an engine may run no node on the CPU where a GPU was asked for."""
 
     engines: list[str] = field(default_factory=lambda: list(DEFAULT_ENGINES))
@@ -30,11 +30,6 @@ class PlacementSettings:
     def __post_init__(self) -> None:
         """Refuse settings that nothing can be looked at with; raises ValueError that names the value and what is allowed."""
         require_engines(self.engines)
-
-    @classmethod
-    def from_data(cls, data: object) -> PlacementSettings:
-        """Read settings from parsed JSON; raises ValueError that names the value and its place."""
-        return settings_from(data, cls)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pyapp import report as r
 from pyapp.cases import Cases
 from pyapp.engine import Engine, EngineError, OpenEngine, StageTimes
-from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, require_engines, require_within, settings_from
+from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, Settings, require_engines, require_within
 from pyapp.opening import introduced, resolved, unnamed
 from pyapp.sections import environment_entry, failed_entry
 
@@ -27,7 +27,7 @@ COMPUTE, WAIT = "compute", "wait"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainSettings:
+class ExplainSettings(Settings):
     """What to explain: engine names, and runs of each kind."""
 
     engines: list[str] = field(default_factory=lambda: list(DEFAULT_ENGINES))
@@ -37,11 +37,6 @@ class ExplainSettings:
         """Refuse settings that nothing can be explained with; raises ValueError that names the value and what is allowed."""
         require_engines(self.engines)
         require_within("runs", self.runs, 2, MAX_RUNS)
-
-    @classmethod
-    def from_data(cls, data: object) -> ExplainSettings:
-        """Read settings from parsed JSON; raises ValueError that names the value and its place."""
-        return settings_from(data, cls)
 
 
 @dataclass

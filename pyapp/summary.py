@@ -140,11 +140,11 @@ def _sweep(report: Report) -> Iterator[Sentence]:
     if wrong:
         first = wrong[0]
         where = f"{first.engine} at width ×{first.width}, batch {first.batch}"
-        text = f"{len(wrong)} of {len(measured)} measured points do not give {_whose(report)} answers (first: {where})."
+        text = f"{len(wrong)} of {len(measured)} measured points do not give {whose(report)} answers (first: {where})."
         yield Sentence("sweep", "bad", text)
     elif measured:
         worst = max(entry.max_abs_diff or 0.0 for entry in measured)
-        text = f"All {len(measured)} measured points give {_whose(report)} answers; they differ by at most {worst:.1e}."
+        text = f"All {len(measured)} measured points give {whose(report)} answers; they differ by at most {worst:.1e}."
         yield Sentence("sweep", "good", text)
 
 
@@ -218,7 +218,7 @@ def _tune(report: Report) -> Iterator[Sentence]:
         yield Sentence("tune", "good", text)
     wrong = [one.engine for one in report.tune.candidates if one.status == "wrong"]
     if wrong:
-        yield Sentence("tune", "bad", f"Dropped because they do not give {_whose(report)} answers: {_listed(wrong)}.")
+        yield Sentence("tune", "bad", f"Dropped because they do not give {whose(report)} answers: {_listed(wrong)}.")
 
 
 def _tournament(report: Report) -> Iterator[Sentence]:
@@ -247,7 +247,8 @@ def _courses(entry: TournamentEntry) -> Sentence:
     return Sentence("tournament", "plain", f"{text}, each time where rounding explains it.")
 
 
-def _whose(report: Report) -> str:
+def whose(report: Report) -> str:
+    """Say whose answers a report compares with."""
     return "Python's" if report.model is None else "the reference's"
 
 

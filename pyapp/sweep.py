@@ -17,7 +17,7 @@ from pyapp.cases import Cases, split
 from pyapp.crossover import NONE, Compared, find_crossover
 from pyapp.engine import Engine, EngineError, EngineFacts, EngineSpec, OpenEngine, Tensors
 from pyapp.errors import AppError
-from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, require_engines, require_seed, require_within, settings_from
+from pyapp.host import DEFAULT_ENGINES, Hidden, Host, Listener, Settings, require_engines, require_seed, require_within
 from pyapp.opening import introduced, resolved, unnamed
 from pyapp.parity import Answers, judged
 from pyapp.precision import compare_variant
@@ -61,7 +61,7 @@ MAX_BUDGET_S = 3_600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepSettings:
+class SweepSettings(Settings):
     """What to measure: engine names, batch sizes, network widths, seconds for all of it, seed of orders and bootstrap.
 
     `precision` says whether the model's variants in fewer bits are compared too.
@@ -88,11 +88,6 @@ class SweepSettings:
                 raise ValueError(f"{name} are {values}; give ascending whole numbers from 1 to {most}")
         require_within("budget_s", self.budget_s, 1, MAX_BUDGET_S)
         require_seed(self.seed)
-
-    @classmethod
-    def from_data(cls, data: object) -> SweepSettings:
-        """Read settings from parsed JSON; raises ValueError that names the value and its place."""
-        return settings_from(data, cls)
 
 
 Point = tuple[int, int]

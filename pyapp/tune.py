@@ -15,7 +15,7 @@ from pyapp import report as r
 from pyapp.candidates import candidate_names, simplicity, why_wrong
 from pyapp.cases import Cases
 from pyapp.engine import Engine, EngineError, EngineSpec, OpenEngine, Tensors
-from pyapp.host import Hidden, Host, Listener, require_seed, require_within, settings_from
+from pyapp.host import Hidden, Host, Listener, Settings, require_seed, require_within
 from pyapp.opening import introduced
 from pyapp.parity import Answers, parity
 from pyapp.race import Lane, RaceSettings, lane_faults, race
@@ -67,7 +67,7 @@ HIDDEN = "the tab was hidden during the race, so the browser may have slowed it 
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneSettings:
+class TuneSettings(Settings):
     """How to search.
 
     Attributes
@@ -100,11 +100,6 @@ class TuneSettings:
         require_within("batch", self.batch, 2, MAX_BATCH)
         require_within("budget_s", self.budget_s, 1, MAX_BUDGET_S)
         require_seed(self.seed)
-
-    @classmethod
-    def from_data(cls, data: object) -> TuneSettings:
-        """Read settings from parsed JSON; raises ValueError that names the value and its place."""
-        return settings_from(data, cls)
 
 
 @dataclass

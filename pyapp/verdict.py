@@ -9,7 +9,7 @@ from pyapp.candidates import simplicity
 from pyapp.engine import EngineSpec
 from pyapp.report import EngineEntry, LoopEntry, RaceEntry, Report, TournamentEntry
 from pyapp.stats import RatioInterval
-from pyapp.summary import game_count
+from pyapp.summary import game_count, whose
 
 CRITERIA = ("answers", "scores", "stability", "support", "speed")
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
@@ -82,13 +82,12 @@ def verdict(report: Report) -> Verdict:
 def _chosen(report: Report, able: list[EngineEntry], lines: list[VerdictLine]) -> tuple[str | None, str, list[str]]:
     """Return the engine to ship or None, why, and what to do about it."""
     answers = {line.engine: line.status for line in lines if line.criterion == "answers"}
-    whose = "Python's" if report.model is None else "the reference's"
     if not able:
         if all(status == UNKNOWN for status in answers.values()):
-            what = f"no engine's answers were compared with {whose}"
+            what = f"no engine's answers were compared with {whose(report)}"
             return None, f"Nothing can be recommended yet: {what}.", ["Run the check."]
-        fit = f"No engine that gives {whose} answers is otherwise fit"
-        why = fit if PASS in answers.values() else f"No engine is known to give {whose} answers"
+        fit = f"No engine that gives {whose(report)} answers is otherwise fit"
+        why = fit if PASS in answers.values() else f"No engine is known to give {whose(report)} answers"
         return None, f"{why}, so none is recommended.", []
     first, p50 = able[0].name, _p50(report, able[0].name)
     ratios = {entry.name: _ratio(report, entry.name, first) for entry in able[1:]}
@@ -109,11 +108,12 @@ def _chosen(report: Report, able: list[EngineEntry], lines: list[VerdictLine]) -
         pairs = "; ".join(f"{name} / {first} is {_told(ratio)}" for name, ratio in told.items())
         why = f"{' and '.join([first, *told])} are tied ({pairs}), and {best.name} is the simplest ({SIMPLER})"
     elif isinstance(runner_up, RatioInterval):
-        why = f"it gives {whose} answers in {p50:.2f} ms (median); {second}, the next, takes {_told(runner_up)} times as long"
+        right = f"it gives {whose(report)} answers in {p50:.2f} ms (median)"
+        why = f"{right}; {second}, the next, takes {_told(runner_up)} times as long"
     else:
-        why = f"it is the only engine here that gives {whose} answers and that nothing else rules out"
+        why = f"it is the only engine here that gives {whose(report)} answers and that nothing else rules out"
     wrong = [name for name, status in answers.items() if status == FAIL and _p50(report, name) < _p50(report, best.name)]
-    but = "".join(f" {name} has a lower median, but does not give {whose} answers." for name in wrong)
+    but = "".join(f" {name} has a lower median, but does not give {whose(report)} answers." for name in wrong)
     unsteady = [line.text for line in lines if (line.engine, line.criterion, line.status) == (best.name, "stability", FAIL)]
     but += "".join(f" But mind that it is not steady: {text}" for text in unsteady)
     return best.name, f"Ship {best.name}: {why}.{but}", steps

@@ -14,7 +14,7 @@ from pyapp.breakout.games import MAX_OPENING, ReferenceGames, Start
 from pyapp.breakout.scores import played_game, tournament_entry
 from pyapp.breakout.tournament import MANY, Tournament, TournamentSettings
 from pyapp.engine import EngineError, EngineSpec
-from pyapp.host import DEFAULT_ENGINES, Hidden, require_engines, require_seed, require_within, settings_from
+from pyapp.host import DEFAULT_ENGINES, Hidden, Settings, require_engines, require_seed, require_within
 from pyapp.opening import introduced, resolved, unnamed
 from pyapp.sections import environment_entry, failed_entry, failure
 
@@ -41,7 +41,7 @@ SHARE_OF_TELLING = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class GamesSettings:
+class GamesSettings(Settings):
     """What to play.
 
     Attributes
@@ -80,11 +80,6 @@ class GamesSettings:
             require_seed(seed)
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"a seed is named twice in {self.seeds}; name each once")
-
-    @classmethod
-    def from_data(cls, data: object) -> GamesSettings:
-        """Read settings from parsed JSON; raises ValueError that names the value and its place."""
-        return settings_from(data, cls)
 
     def starts(self) -> tuple[Start, ...]:
         """Return how the games begin."""

@@ -94,7 +94,7 @@ class Workbench:
             fixed = with_fix(subject, name)
             before, after = await self._answers(subject, "before the fix"), await self._answers(fixed, "after the fix")
             numbers = require_same_outputs(before, after)
-        except AppError as error:
+        except (AppError, ValueError) as error:
             return _error(error)
         self._set(fixed)
         changes = fixed.fixes[len(subject.fixes) :]
@@ -157,10 +157,8 @@ class Workbench:
     def _answer(self, work: Callable[[], dict[str, Any]]) -> str:
         try:
             return json.dumps(work())
-        except AppError as error:
+        except (AppError, ValueError) as error:
             return _error(error)
-        except (ValueError, TypeError) as error:
-            return _error(AppError("BadSettings", str(error), "Correct it and try again."))
 
 
 def described(subject: Subject, float16: bool | None) -> dict[str, Any]:
@@ -178,5 +176,7 @@ def described(subject: Subject, float16: bool | None) -> dict[str, Any]:
     }
 
 
-def _error(error: AppError) -> str:
+def _error(error: AppError | ValueError) -> str:
+    if isinstance(error, ValueError):
+        error = AppError("BadSettings", str(error), "Correct it and try again.")
     return json.dumps({"error": {"name": error.kind, "message": error.message, "remedy": error.remedy}})

@@ -127,6 +127,7 @@ def test_sizes_cases_and_tolerance_are_the_visitors(page, folder):
         ("make_cases", {"sizes": {"N": 0.5}}, "0.5"),
         ("make_cases", {"sizes": {"M": 2}}, "no free dimension 'M'"),
         ("make_cases", {"count": 0}, "0"),
+        ("fix", "luck", "unknown fix 'luck'; known are explicit-attributes"),
     ):
         script = "globalThis.pyappPage.changeModel(...arguments)"
         assert fault in changed(page, lambda: page.driver.execute_script(script, verb, settings))  # noqa: B023
