@@ -340,13 +340,18 @@ def test_an_address_is_loaded_or_told(page):
 def test_a_restart_of_python_keeps_the_model(page, folder):
     bring(page, saved(dense("my input"), folder, "odd.onnx"))
     assert clicked(page, "[data-code='odd-name'] .fix") == ""
+    report = page.check_by_click(120)
+    shown = outputs(page)
     before = page.page.get("model")
     page.page.run("await globalThis.pyappPage.restart()")
     page.wait_for("ready", 60)
     assert json.dumps(page.page.get("model")["model"]) == json.dumps(
         before["model"] | {"reference": page.page.get("model")["model"]["reference"]}
     )
-    assert page.check_by_click(120)["model"]["name"] == "odd.onnx"
+    assert page.page.get("report") == report, "what was found stays"
+    assert outputs(page) == shown
+    further = page.page.ask("placement", {"engines": ["wasm-1"]})
+    assert (further["parity"], further["model"]["name"]) == (report["parity"], "odd.onnx"), "and is added to"
 
 
 def test_its_card_fits(page, folder):

@@ -37,8 +37,10 @@ export class ModelView {
   #all;
   /** What made the model what it is, to make it again where Python has forgotten it. @type {[string, any[]][]} */
   #history = [];
-  /** Nothing is asked of it now. */
+  /** Whether something is being done to it. */
   #acting = false;
+  /** Whether it is made again: then what was found about it still holds. */
+  #restoring = false;
   /** What Python says of it. @type {any} */
   model = null;
 
@@ -118,10 +120,15 @@ export class ModelView {
   async restore() {
     const history = this.#history;
     if (!history.length) return;
-    for (const [verb, args] of history) {
-      if (verb === 'load') await this.load([args[0], ...args[1]]);
-      else if (verb === 'take_cases') await this.#takeCases(args[0]);
-      else await this.#change(verb, ...args);
+    this.#restoring = true;
+    try {
+      for (const [verb, args] of history) {
+        if (verb === 'load') await this.load([args[0], ...args[1]]);
+        else if (verb === 'take_cases') await this.#takeCases(args[0]);
+        else await this.#change(verb, ...args);
+      }
+    } finally {
+      this.#restoring = false;
     }
   }
 
@@ -169,7 +176,7 @@ export class ModelView {
       h('div', { class: 'actions' }, button('Back to the worked example', () => this.#act(() => this.#drop()))),
     );
     this.#card.hidden = false;
-    this.#uses.changed(this.model);
+    if (!this.#restoring) this.#uses.changed(this.model);
   }
 
   /** @param {() => Promise<void>} work */
