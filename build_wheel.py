@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtools import ale, lock, npm, runtime, site, sources, variants, vendor, wheels
+from buildtools import ale, lock, npm, precompress, runtime, site, sources, variants, vendor, wheels
 from buildtools.cache import Cache
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
@@ -31,6 +31,7 @@ class Plan:
     root: Path
     fetch: sources.Fetch
     with_rom: bool
+    precompressed: bool
 
     @property
     def progress(self) -> Progress:
@@ -107,6 +108,9 @@ def build_site(plan: Plan, out: Path) -> None:
             }
             site.write_manifest(fresh, facts)
             site.check_site(fresh)
+        if plan.precompressed:
+            with step("brotli and gzip"):
+                precompress.precompress(fresh, plan.fetch.cache, plan.progress)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -120,14 +124,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="folder to build (default: dist)")
     parser.add_argument("--no-rom", action="store_true", help="leave the ROM out; the page then asks its visitor for one")
+    parser.add_argument(
+        "--precompress", action="store_true", help="write .br and .gz beside the files, for a host that sends them (nginx)"
+    )
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands and what they say")
     options = parser.parse_args(arguments)
 
-    progress = Progress(9, verbose=options.verbose)
+    progress = Progress(10 if options.precompress else 9, verbose=options.verbose)
     cache = Cache(Path(os.environ.get("PYAPP_CACHE") or ROOT / ".cache"))
     try:
-        build_site(Plan(ROOT, sources.Fetch(cache, options.offline, progress), not options.no_rom), options.out)
+        fetch = sources.Fetch(cache, options.offline, progress)
+        build_site(Plan(ROOT, fetch, not options.no_rom, options.precompress), options.out)
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -44,6 +44,9 @@ MIME_TYPES = {
 }
 OTHER_TYPE = "application/octet-stream"
 
+PACKED = {"br": ".br", "gzip": ".gz"}
+"""What may lie beside a file, the smallest first: content encodings, and the endings by which hosts know them."""
+
 
 class ServeError(Exception):
     """A site that cannot be served.
@@ -263,7 +266,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, path: Path) -> None:
         extra = self._site_headers()
-        with path.open("rb") as stream:
+        packed = _packed(path)
+        encoding = next((name for name in packed if _accepts(self.headers.get("Accept-Encoding", ""), name)), None)
+        if packed:
+            # For all of its forms, the plain one as well: a cache in between has to keep them apart.
+            extra["Vary"] = "Accept-Encoding"
+        if encoding:
+            extra["Content-Encoding"] = encoding
+        with (packed[encoding] if encoding else path).open("rb") as stream:
             status = os.fstat(stream.fileno())
             tag = f'"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"'
             fresh = self._is_fresh(tag, status.st_mtime)
@@ -275,6 +285,7 @@ class _Handler(BaseHTTPRequestHandler):
             if not fresh:
                 self.send_header("Content-Type", MIME_TYPES.get(path.suffix.lower(), OTHER_TYPE))
                 self.send_header("Content-Length", str(status.st_size))
+                self.send_header("Accept-Ranges", "none")
             self.end_headers()
             if not fresh and self.command == "GET":
                 shutil.copyfileobj(stream, self.wfile)
@@ -311,3 +322,23 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         if self.server.log is not None:
             self.server.log(format % args)
+
+
+def _packed(path: Path) -> dict[str, Path]:
+    """Return a file's compressed forms that lie beside it, by encoding; one that is older than the file is not its own."""
+    found = {}
+    for encoding, ending in PACKED.items():
+        beside = path.with_name(path.name + ending)
+        if beside.is_file() and not beside.is_symlink() and beside.stat().st_mtime_ns >= path.stat().st_mtime_ns:
+            found[encoding] = beside
+    return found
+
+
+def _accepts(header: str, encoding: str) -> bool:
+    """Say whether an ``Accept-Encoding`` allows an encoding (RFC 9110, 12.5.3)."""
+    weights = {}
+    for word in header.lower().split(","):
+        name, _, parameter = word.partition(";")
+        weights[name.strip()] = parameter.replace(" ", "").removeprefix("q=") or "1"
+    weight = weights.get(encoding, weights.get("*", "0"))
+    return any(digit in weight for digit in "123456789")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import socket
 import threading
 from email.utils import formatdate
@@ -235,3 +236,81 @@ def test_a_stopped_server_answers_no_more(root: Path) -> None:
     kept.close()
     with pytest.raises(ConnectionRefusedError):
         http.client.HTTPConnection("127.0.0.1", server.port, timeout=5).connect()
+
+
+@pytest.fixture
+def packed(root: Path) -> Path:
+    """Return the site with compressed forms beside one of its files."""
+    (root / "runtime" / "a.wasm.gz").write_bytes(b"gzipped")
+    (root / "runtime" / "a.wasm.br").write_bytes(b"brotli")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding", "body"),
+    [
+        ("gzip, deflate, br, zstd", "br", b"brotli"),
+        ("gzip", "gzip", b"gzipped"),
+        ("br;q=0, gzip;q=0.5", "gzip", b"gzipped"),
+        ("BR ; Q=1.0", "br", b"brotli"),
+        ("*", "br", b"brotli"),
+        ("*;q=0", None, b"\0asm"),
+        ("gzip;q=0.000", None, b"\0asm"),
+        ("identity", None, b"\0asm"),
+        ("", None, b"\0asm"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_browser_gets_the_form_that_it_takes(
+    packed: Path, accepted: str, encoding: str | None, body: bytes, method: str
+) -> None:
+    with SiteServer(packed) as server:
+        answer = ask(server, "/runtime/a.wasm", method, Accept_Encoding=accepted)
+    assert (answer.status, answer.headers["Content-Encoding"]) == (200, encoding)
+    assert answer.headers["Content-Length"] == str(len(body))
+    assert answer.body == (body if method == "GET" else b"")
+    assert answer.headers["Content-Type"] == "application/wasm"
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert answer.headers["Cache-Control"] == "immutable"
+
+
+def test_each_form_has_a_tag_of_its_own(packed: Path) -> None:
+    with SiteServer(packed) as server:
+        forms = ("br", "gzip", "identity")
+        tags = {form: ask(server, "/runtime/a.wasm", Accept_Encoding=form).headers["ETag"] for form in forms}
+        assert len(set(tags.values())) == 3
+        for form in forms:
+            for known in forms:
+                answer = ask(server, "/runtime/a.wasm", Accept_Encoding=form, If_None_Match=tags[known])
+                assert answer.status == (304 if form == known else 200)
+                assert answer.headers["Vary"] == "Accept-Encoding"
+                assert answer.headers["ETag"] == tags[form]
+
+
+def test_what_has_no_other_form_does_not_vary(packed: Path) -> None:
+    with SiteServer(packed) as server:
+        answer = ask(server, "/", Accept_Encoding="gzip, br")
+    assert (answer.headers["Vary"], answer.headers["Content-Encoding"]) == (None, None)
+
+
+def test_a_form_that_is_older_than_its_file_is_not_sent(packed: Path) -> None:
+    for name in ("a.wasm.br", "a.wasm.gz"):
+        os.utime(packed / "runtime" / name, (1, 1))
+    with SiteServer(packed) as server:
+        answer = ask(server, "/runtime/a.wasm", Accept_Encoding="gzip, br")
+    assert (answer.headers["Content-Encoding"], answer.body) == (None, b"\0asm")
+
+
+def test_a_packed_form_that_leads_out_of_the_site_is_not_sent(root: Path, tmp_path: Path) -> None:
+    (root / "runtime" / "a.wasm.br").symlink_to(tmp_path / "secret.txt")
+    with SiteServer(root) as server:
+        answer = ask(server, "/runtime/a.wasm", Accept_Encoding="br")
+    assert answer.body == b"\0asm"
+
+
+@pytest.mark.parametrize("form", ["br", "identity"])
+def test_a_part_is_answered_with_the_whole(packed: Path, form: str) -> None:
+    with SiteServer(packed) as server:
+        answer = ask(server, "/runtime/a.wasm", Accept_Encoding=form, Range="bytes=0-1")
+    assert (answer.status, answer.headers["Content-Range"], answer.headers["Accept-Ranges"]) == (200, None, "none")
+    assert answer.headers["Content-Length"] == str(len(answer.body))
