@@ -11,8 +11,10 @@ import { AppError, Peer, transfer } from './wire.js';
 const INTERRUPT = 2;
 /** After so long without an answer, Python is not waiting for something but computing. */
 const PING_MS = 60;
-/** Then it has so long to heed an interrupt or a cancel before its worker is ended. */
-const HEED_MS = 1_200;
+/** Who was interrupted or cancelled is left alone for so long, to end in peace, before it is asked again. */
+const AGAIN_MS = 500;
+/** What was typed has so long to heed before its worker is ended. */
+const HEED_MS = 1_700;
 
 export class PythonHost {
   /** @type {Peer} */
@@ -22,8 +24,8 @@ export class PythonHost {
   #site;
   #base;
   #engines;
-  /** One byte that stops Python which runs; there is none without shared memory. */
-  #interrupt = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+  /** A byte that stops Python which runs, and one with how many typed texts run; there are none without shared memory. */
+  #signals = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(2)) : null;
   /** What was typed and has not ended. @type {Set<Promise<unknown>>} */
   #typed = new Set();
   /** @type {Record<string, (data: any) => void>} */
@@ -67,7 +69,7 @@ export class PythonHost {
   }
 
   async boot() {
-    await this.#peer.call('boot', [this.#site, this.#base.href, this.#interrupt?.buffer ?? null]);
+    await this.#peer.call('boot', [this.#site, this.#base.href, this.#signals?.buffer ?? null]);
     this.#peer.emit('visibility', { hidden: document.hidden });
   }
 
@@ -76,7 +78,7 @@ export class PythonHost {
     this.#worker.terminate();
     this.#peer.lose(new AppError('PythonRestarted', 'Python was restarted', 'Its variables are gone; run again what made them.'));
     this.#engines.endAll();
-    this.#interrupt?.fill(0);
+    this.#signals?.fill(0);
     this.#listeners.restart?.(null);
     [this.#worker, this.#peer] = this.#start();
     try {
@@ -96,15 +98,19 @@ export class PythonHost {
   /**
    * Stops what was typed: an interrupt where Python computes, a cancel where it waits, and the end of its worker where neither helps.
    *
-   * An interrupt hits whatever Python runs next, so it is only for Python that does not answer.
+   * An interrupt hits whatever Python runs, so it is only for Python that does not answer while something typed runs. What was typed
+   * may begin late or compute between two waits, so it is asked again.
    * @returns {Promise<boolean>} whether Python had to be ended
    */
   async stop() {
     const typed = Promise.allSettled(this.#typed);
-    const answers = await soon(this.#peer.call('ping', []), PING_MS);
-    if (!answers && this.#interrupt) Atomics.store(this.#interrupt, 0, INTERRUPT);
-    this.#peer.call('stop', []).catch(() => {});
-    if (await soon(typed, HEED_MS)) return false;
+    const end = performance.now() + HEED_MS;
+    while (performance.now() < end) {
+      const answers = await soon(this.#peer.call('ping', []), PING_MS);
+      if (!answers && this.#signals && Atomics.load(this.#signals, 1)) Atomics.store(this.#signals, 0, INTERRUPT);
+      this.#peer.call('stop', []).catch(() => {});
+      if (await soon(typed, Math.min(AGAIN_MS, end - performance.now()))) return false;
+    }
     await this.restart();
     return true;
   }

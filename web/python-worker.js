@@ -21,8 +21,8 @@ let board = null;
 
 /** @type {any} its `repl`, held for good */
 let replSide = null;
-/** @type {Uint8Array | null} */
-let interrupted = null;
+/** A byte that stops Python, and one with how many typed texts run. @type {Uint8Array | null} */
+let signals = null;
 /** @type {any} Emscripten's file system, in which Python lives */
 let files = null;
 
@@ -39,11 +39,18 @@ function repl() {
  * @param {() => Promise<string>} work
  */
 async function typed(work) {
-  interrupted?.fill(0);
+  // An interrupt from before would hit this, which nobody has stopped yet.
+  if (signals) {
+    Atomics.store(signals, 0, 0);
+    Atomics.add(signals, 1, 1);
+  }
   try {
     return JSON.parse(await work());
   } finally {
-    interrupted?.fill(0);
+    if (signals) {
+      Atomics.sub(signals, 1, 1);
+      Atomics.store(signals, 0, 0);
+    }
     output.flush();
   }
 }
@@ -62,16 +69,16 @@ const page = new Peer(/** @type {any} */ (self), {
   /**
    * @param {Site} site
    * @param {string} base the site's root
-   * @param {SharedArrayBuffer | null} interrupt one byte; a 2 in it stops Python that runs
+   * @param {SharedArrayBuffer | null} shared two bytes: a 2 in the first stops Python that runs, the second counts typed texts that run
    */
-  async boot(site, base, interrupt) {
+  async boot(site, base, shared) {
     const siteBase = new URL(base);
     bridge = new Bridge(page, site, siteBase);
     const pyodide = await stage('Python', bytesOf(site, site.pyodide_path), () => loadPython(site, siteBase));
     files = pyodide.FS;
-    if (interrupt) {
-      interrupted = new Uint8Array(interrupt);
-      pyodide.setInterruptBuffer(interrupted);
+    if (shared) {
+      signals = new Uint8Array(shared);
+      pyodide.setInterruptBuffer(signals);
     }
     await stage('packages', bytesOf(site, 'python/'), () => loadPackages(pyodide));
     const start = await stage('import', 0, async () => pyodide.pyimport('pyapp.browser.page').start);
@@ -220,7 +227,7 @@ const page = new Peer(/** @type {any} */ (self), {
   /** Cancels what was typed and awaits something. */
   stop() {
     // What the interrupt was for has ended; it would hit whatever runs next.
-    interrupted?.fill(0);
+    if (signals) Atomics.store(signals, 0, 0);
     repl().stop();
   },
 

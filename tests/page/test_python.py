@@ -194,6 +194,21 @@ def test_whatever_runs_is_stopped_within_two_seconds(page, code, ended):
     wait_log(page, "42")
 
 
+def test_a_stop_that_comes_before_what_it_stops_has_begun(page):
+    clear(page)
+    settle(page, "import time\nclass Slow:\n    def __repr__(self):\n        time.sleep(0.7)\n        return 'slow'\nkept = Slow()")
+    click(page, "Run")
+    wait_until(lambda: "kept" in page.python("repr(dir())"), "it ran", 10)
+    settle(page, "while True: pass")
+    page.driver.execute_script("""
+        const button = (label) => [...document.querySelectorAll('#console button')].find((one) => one.textContent === label);
+        for (const label of ['Variables', 'Run', 'Stop']) button(label).click();
+    """)
+    wait_log(page, "KeyboardInterrupt", 5)
+    assert page.python("repr(kept)") == "'slow'", "and Python was not started anew"
+    click(page, "Variables")
+
+
 def test_a_stop_while_an_engine_is_awaited(page):
     clear(page)
     settle(page, "e = await open_engine('wasm-1')\nwhile True: await e.run(states.inputs(0))\n")
