@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtools import ale, lock, npm, precompress, runtime, site, sources, variants, vendor, wheels
+from buildtools import ale, licences, lock, npm, precompress, runtime, site, sources, variants, vendor, wheels
 from buildtools.cache import Cache
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
@@ -91,11 +91,15 @@ def build_site(plan: Plan, out: Path) -> None:
         with step("model: fewer bits"):
             variants.add_variants(fresh)
         with step("third-party modules"):
-            vendor.bundle_vendor(plan.root, fresh, plan.progress)
+            bundles = vendor.bundle_vendor(plan.root, fresh, plan.progress)
         with step("checks"):
             shipped = lock.pinned(needed, fresh / PYTHON, os.path.relpath(fresh / PYTHON, index) + "/")
             lock.check_lock(shipped, index)
             lock.write_lock(shipped, fresh / LOCK)
+        with step("licences"):
+            folders = {package.name: runtime.runtime_path(package) for package in (pyodide, ort)}
+            licences.add_licences(plan.root, fresh, bundles, folders, needed["info"]["python"])
+        with step("manifest"):
             facts = {
                 "pyapp": shipped["packages"]["pyapp"]["version"],
                 "pyodide": pyodide.version,
@@ -131,7 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands and what they say")
     options = parser.parse_args(arguments)
 
-    progress = Progress(10 if options.precompress else 9, verbose=options.verbose)
+    progress = Progress(12 if options.precompress else 11, verbose=options.verbose)
     cache = Cache(Path(os.environ.get("PYAPP_CACHE") or ROOT / ".cache"))
     try:
         fetch = sources.Fetch(cache, options.offline, progress)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtools import npm
 from buildtools.tools import run_tool
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from buildtools.progress import Progress
 
 #: Our own modules are shipped as they are; only what comes from npm is bundled.
@@ -27,8 +29,13 @@ PACKAGES = (
 )
 
 
-def bundle_vendor(root: Path, site: Path, progress: Progress) -> None:
+def bundle_vendor(root: Path, site: Path, progress: Progress) -> dict[str, list[str]]:
     """Bundle `web/vendor/*.js` over their copies in the site.
+
+    Returns
+    -------
+    dict
+        The packages of which each bundle holds something, by the bundle's path in the site.
 
     Raises
     ------
@@ -39,10 +46,28 @@ def bundle_vendor(root: Path, site: Path, progress: Progress) -> None:
         npm.npm_package(root, name)
     esbuild = npm.npm_package(root, "esbuild").file("bin/esbuild")
     sources = sorted((root / "web" / "vendor").glob("*.js"))
-    form = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=eof")
-    run_tool(
-        [esbuild, *sources, *form, f"--outdir={site / 'vendor'}", "--allow-overwrite", "--log-level=error"],
-        task="bundling the page's third-party modules",
-        remedy=npm.REMEDY,
-        progress=progress,
-    )
+    form = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=eof", "--allow-overwrite")
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "made.json")
+        run_tool(
+            [
+                esbuild,
+                *sources,
+                *form,
+                f"--outdir={site / 'vendor'}",
+                f"--metafile={made}",
+                "--log-level=error",
+            ],
+            task="bundling the page's third-party modules",
+            remedy=npm.REMEDY,
+            progress=progress,
+        )
+        outputs = json.loads(made.read_text(encoding="utf-8"))["outputs"]
+    return {f"vendor/{Path(path).name}": bundled(output["inputs"]) for path, output in outputs.items()}
+
+
+def bundled(inputs: dict[str, dict[str, int]]) -> list[str]:
+    """Return the npm packages of the modules that a bundle was made of; what nothing is left of does not count."""
+    kept = (path for path, input_ in inputs.items() if input_["bytesInOutput"] > 0)
+    found = (re.search(r".*node_modules/((?:@[^/]+/)?[^/]+)/", path) for path in kept)
+    return sorted({match[1] for match in found if match})

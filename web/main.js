@@ -14,6 +14,7 @@ import { byId, h } from './views/dom.js';
 import { drawer } from './views/drawer.js';
 import { save } from './views/report-file.js';
 import { GamesAsk } from './views/games-ask.js';
+import { licences } from './views/licences.js';
 import { ModelView } from './views/model.js';
 import { PauseButton } from './views/pause.js';
 import { PlayView } from './views/play.js';
@@ -198,6 +199,7 @@ function base64(bytes) {
   return btoa(text);
 }
 
+licences(byId('licences'), new URL('.', import.meta.url));
 setState('booting');
 main().catch(fail);
 

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from buildtools.licences import spdx_ids
+
+from .conftest import ROOT
+
 LARGEST = 25 * 1024 * 1024
 """Cloudflare Pages refuses a larger file."""
 
@@ -80,3 +84,28 @@ def test_every_module_that_a_module_imports_is_there(dist):
         ):
             target = path.parent / (name[0] or name[1])
             assert target.exists(), f"{path.name} names {target}"
+
+
+def test_every_file_belongs_to_a_part_with_a_licence(dist):
+    parts = json.loads((dist / "licences.json").read_text())["parts"]
+    covered = {path for part in parts for path in part["files"]}
+    # What lists the others, and what comes after the list, is ours.
+    written = {"licences.json", "site.json", "_headers", *(part["text"] for part in parts)}
+    found = {path.relative_to(dist).as_posix() for path in files_of(dist)}
+    assert found - covered - written == set()
+    assert covered <= found
+    for part in parts:
+        assert len((dist / part["text"]).read_text()) > 200, part["name"]
+
+
+def test_what_is_inside_is_listed_where_it_is(dist):
+    parts = json.loads((dist / "licences.json").read_text())["parts"]
+    inside = {path: {part["name"] for part in parts if path in part["files"]} for part in parts for path in part["files"]}
+    assert "Dawn and Tint" in inside[next(path for path in inside if path.endswith(".jspi.wasm"))]
+    assert "Dawn and Tint" not in inside[next(path for path in inside if path.endswith("threaded.wasm"))]
+
+
+def test_the_licences_folder_holds_what_occurs(dist):
+    parts = json.loads((dist / "licences.json").read_text())["parts"]
+    occurring = {one for part in parts for one in spdx_ids(part["licence"])}
+    assert occurring == {path.stem for path in (ROOT / "LICENSES").iterdir()}
