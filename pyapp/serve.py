@@ -242,18 +242,33 @@ class _Handler(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def _refuse_method(self) -> None:
-        # Its body is not read, so what follows on this connection could not be understood.
+        if self._is_foreign():
+            self._refuse_and_close(HTTPStatus.MISDIRECTED_REQUEST)
+        else:
+            self._refuse_and_close(HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": "GET, HEAD"})
+
+    def _refuse_and_close(self, status: HTTPStatus, extra: dict[str, str] | None = None) -> None:
+        # A body is not read, so what follows on this connection could not be understood.
         self.close_connection = True
-        self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": "GET, HEAD", "Connection": "close"})
+        self._refuse(status, (extra or {}) | {"Connection": "close"})
+
+    def _is_foreign(self) -> bool:
+        """Say whether another host is asked for, as by a page from elsewhere under a name of its own (DNS rebinding)."""
+        hosts = [host.lower() for host in self.headers.get_all("Host", [])]
+        return len(hosts) != 1 or hosts[0] not in self.server.hosts
+
+    def _has_body(self) -> bool:
+        return "Transfer-Encoding" in self.headers or any(
+            size.strip() != "0" for size in self.headers.get_all("Content-Length", [])
+        )
 
     def _answer(self) -> None:
         if self.server.stopping:
             # Connections outlive the listening socket; a stopped server must not go on answering on them.
             self.close_connection = True
             return
-        # Another site's page could reach this server under a name of its own (DNS rebinding).
-        if self.headers.get("Host", "").lower() not in self.server.hosts:
-            self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
+        if self._is_foreign() or self._has_body():
+            self._refuse_and_close(HTTPStatus.MISDIRECTED_REQUEST if self._is_foreign() else HTTPStatus.BAD_REQUEST)
             return
         path = self.server.site.file(self._path())
         if path is None:

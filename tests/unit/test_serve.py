@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import socket
@@ -27,6 +28,21 @@ HEADERS = """/*
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
+    return make_site(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteServer]:
+    """Serve one site to many tests, which leave it as it is: what one of them does must not stop it."""
+    root = make_site(tmp_path_factory.mktemp("standing"))
+    (root / "out").symlink_to(root.parent)
+    (root / "link-to-headers").symlink_to(root / "_headers")
+    (root / "same.wasm").symlink_to(root / "runtime" / "a.wasm")
+    with SiteServer(root) as running:
+        yield running
+
+
+def make_site(tmp_path: Path) -> Path:
     site = tmp_path / "site"
     (site / "runtime").mkdir(parents=True)
     (site / "index.html").write_text("<!doctype html>")
@@ -236,6 +252,159 @@ def test_a_stopped_server_answers_no_more(root: Path) -> None:
     kept.close()
     with pytest.raises(ConnectionRefusedError):
         http.client.HTTPConnection("127.0.0.1", server.port, timeout=5).connect()
+
+
+class Raw:
+    """An answer to bytes as they are, for http.client sends no nonsense."""
+
+    def __init__(self, server: SiteServer, request: bytes) -> None:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+            # Over a limit the server answers without reading on, and may be gone before all is sent.
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+            received = b""
+            with contextlib.suppress(ConnectionError):
+                while chunk := connection.recv(65536):
+                    received += chunk
+        self.head, _, self.body = received.partition(b"\r\n\r\n")
+        self.status = int(self.head.split()[1]) if self.head.startswith(b"HTTP/") else None
+
+
+def raw(server: SiteServer, target: str, *lines: str, method: str = "GET", host: bool = True) -> Raw:
+    named = [f"Host: 127.0.0.1:{server.port}"] if host else []
+    return Raw(
+        server, "\r\n".join([f"{method} {target} HTTP/1.1", *named, "Connection: close", *lines, "", ""]).encode("latin-1")
+    )
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://127.0.0.1/../secret.txt",
+        "http://example.org/index.html",
+        "file:///etc/passwd",
+        "../secret.txt",
+        "secret.txt",
+        "*",
+        "/%2E%2E/secret.txt",
+        "/.%2e/secret.txt",
+        "/%2e./secret.txt",
+        "/runtime/%2e%2e/%2e%2e/secret.txt",
+        "/runtime%2f..%2f..%2fsecret.txt",
+        "/..%2fsecret.txt",
+        "/..%c0%afsecret.txt",
+        "/%c0%ae%c0%ae/secret.txt",
+        "/%uff0e%uff0e/secret.txt",
+        "/\xef\xbc\x8e\xef\xbc\x8e/secret.txt",
+        "/..;/secret.txt",
+        "/...//secret.txt",
+        "/out/secret.txt",
+        "/out",
+        "/%5f%68eaders",
+        "/_HEADERS",
+        "/./_headers",
+        "/link-to-headers",
+        "/%",
+        "/%zz",
+    ],
+)
+def test_no_target_leads_out_of_the_site(standing: SiteServer, target: str) -> None:
+    answer = raw(standing, target)
+    assert answer.status in {400, 404}
+    assert b"secret" not in answer.body
+    assert b"Cross-Origin" not in answer.body
+
+
+def test_a_link_within_the_site_is_part_of_it(standing: SiteServer) -> None:
+    assert ask(standing, "/same.wasm").body == b"\0asm"
+
+
+@pytest.mark.parametrize("method", ["TRACE", "PUT", "CONNECT", "PATCH", "get", "GETX", "__class__", "X-Y"])
+def test_odd_methods_are_refused_and_their_bodies_are_not_taken_for_requests(standing: SiteServer, method: str) -> None:
+    smuggled = f"GET /runtime/a.wasm HTTP/1.1\r\nHost: 127.0.0.1:{standing.port}\r\n\r\n"
+    head = f"{method} / HTTP/1.1\r\nHost: 127.0.0.1:{standing.port}\r\nX-Mine: 1\r\nContent-Length: {len(smuggled)}\r\n\r\n"
+    answer = Raw(standing, (head + smuggled).encode())
+    assert answer.status == 405
+    assert b"Connection: close" in answer.head
+    assert b"\0asm" not in answer.body
+    assert b"X-Mine" not in answer.body, "what was sent comes back"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("header", ["Content-Length: {}", "Transfer-Encoding: chunked"])
+def test_what_follows_a_request_with_a_body_is_not_taken_for_another(standing: SiteServer, method: str, header: str) -> None:
+    smuggled = f"GET /runtime/a.wasm HTTP/1.1\r\nHost: 127.0.0.1:{standing.port}\r\n\r\n"
+    head = f"{method} / HTTP/1.1\r\nHost: 127.0.0.1:{standing.port}\r\n{header.format(len(smuggled))}\r\n\r\n"
+    answer = Raw(standing, (head + smuggled).encode())
+    assert answer.status == 400
+    assert b"\0asm" not in answer.head + answer.body
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "{0}.example.org:{1}",
+        "example.org@{0}:{1}",
+        "{0}:{1}, example.org",
+        "{0}:0{1}",
+        "{0}.:{1}",
+        "0.0.0.0:{1}",
+        "127.1:{1}",
+        "[::]:{1}",
+        "localhost:{1}:{1}",
+        "http://{0}:{1}",
+    ],
+)
+def test_a_host_that_only_looks_like_this_machine_is_refused(standing: SiteServer, host: str) -> None:
+    assert raw(standing, "/", f"Host: {host.format('127.0.0.1', standing.port)}", host=False).status == 421
+
+
+def test_a_request_names_one_host(standing: SiteServer) -> None:
+    assert raw(standing, "/", host=False).status == 421
+    ours, foreign = f"Host: 127.0.0.1:{standing.port}", "Host: example.org"
+    assert raw(standing, "/", foreign, ours, host=False).status == 421
+    assert raw(standing, "/", ours, foreign, host=False).status == 421
+    assert Raw(standing, b"GET / HTTP/1.0\r\n\r\n").status == 421
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_foreign_host_learns_nothing(standing: SiteServer, method: str) -> None:
+    answer = raw(standing, "/", "Host: example.org", host=False, method=method)
+    assert answer.status == 421
+    assert b"<!doctype" not in answer.body
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [["X-Long: " + "x" * 70_000], [f"X-{number}: 1" for number in range(200)], ["no colon"], [" folded: at the start"]],
+    ids=["long", "many", "no colon", "folded"],
+)
+def test_headers_that_are_none_or_too_many_do_not_stop_the_server(standing: SiteServer, lines: list[str]) -> None:
+    assert raw(standing, "/", *lines).status in {200, 400, 431, None}
+    assert ask(standing).status == 200
+
+
+@pytest.mark.parametrize(
+    "request_", [b"\r\n\r\n", b"GET\r\n\r\n", b"GET /\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\0", b"G" * 70_000]
+)
+def test_nonsense_gets_no_page_and_does_not_stop_the_server(standing: SiteServer, request_: bytes) -> None:
+    answer = Raw(standing, request_)
+    assert answer.status != 200
+    assert b"<!doctype html>" not in answer.head + answer.body
+    assert ask(standing).status == 200
+
+
+def test_a_query_and_a_fragment_lead_nowhere(standing: SiteServer) -> None:
+    assert raw(standing, "/index.html?/../../secret.txt").status == 200
+    assert raw(standing, "/index.html#/../../secret.txt").status in {200, 404}
+    assert raw(standing, "/?x=\r").status in {200, 400}
+
+
+def test_no_header_of_an_answer_repeats_what_was_asked(standing: SiteServer) -> None:
+    answer = raw(standing, "/%0d%0aX-Injected:%201")
+    assert answer.status == 404
+    assert b"Injected" not in answer.head + answer.body
 
 
 @pytest.fixture
