@@ -50,10 +50,18 @@ export function parseTrace(text) {
   const end = text.lastIndexOf(']');
   if (start < 0 || !text.trimEnd().endsWith(']')) return null;
   try {
-    return JSON.parse(text.slice(start, end + 1));
+    return JSON.parse(escaped(text.slice(start, end + 1)));
   } catch {
     return null; // the rest is still to come
   }
+}
+
+/**
+ * onnxruntime-web 1.30 writes nodes' names as they are, with quotes, backslashes and line ends; later releases escape them.
+ * @param {string} trace
+ */
+function escaped(trace) {
+  return trace.replace(/("ph" : "X","name" :)"([^]*?)"(?=,"args" : \{["}])/g, (_, before, name) => before + JSON.stringify(name));
 }
 
 /** @param {TraceEvent[]} events @returns {NodeProfile[]} one entry a node, of its last run */
