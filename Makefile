@@ -74,7 +74,7 @@ test-browser: .venv/.test-stamp chromium ## Tests inside Pyodide; needs dist/
 	$(BIN)/pytest tests/browser
 
 .PHONY: test-page
-test-page: .venv/.test-stamp node_modules/.stamp chromium java ## Tests of the page through Selenium; needs dist/
+test-page: .venv/.test-stamp node_modules/.stamp chromium firefox java ## Tests of the page through Selenium; needs dist/
 	$(BIN)/pytest tests/page
 
 .PHONY: chromium
@@ -86,6 +86,16 @@ chromium:
 	echo "installing chromium and chromium-driver (apt)"; \
 	$$sudo apt-get update -qq; \
 	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null
+
+.PHONY: firefox
+firefox:
+	@if command -v firefox-esr >/dev/null; then exit; fi; \
+	if ! command -v apt-get >/dev/null; then \
+		echo "error: firefox-esr is missing, and there is no apt-get to install it – put it on PATH" >&2; exit 1; fi; \
+	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo "installing firefox-esr (apt)"; \
+	$$sudo apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends firefox-esr >/dev/null
 
 # A Selenium Grid runs on it.
 .PHONY: java
@@ -126,6 +136,10 @@ lock: ## Write requirements/*.txt anew from pyproject.toml (needs uv)
 .PHONY: reference
 reference: ## Write docs/api.md anew from the docstrings
 	$(BIN)/python -m pyapp.reference > docs/api.md
+
+.PHONY: browsers
+browsers: .venv/.test-stamp node_modules/.stamp chromium firefox ## Write the table of browsers anew, from what each can do; needs dist/
+	PYAPP_KEEP_BROWSERS=1 $(BIN)/pytest tests/page/test_firefox.py
 
 .PHONY: clean
 clean: ## Remove what was built (the environment and the caches stay)

@@ -41,7 +41,7 @@ export async function requireAdapter() {
   if (!adapter) {
     throw unavailable(
       'the browser found no graphics adapter that it trusts with WebGPU',
-      'Look at chrome://gpu for the reason: hardware acceleration may be off, or the driver may be on a block list.',
+      'Look at chrome://gpu (in Firefox: about:support) for the reason: hardware acceleration may be off, or the driver may be on a block list.',
     );
   }
   return adapter;

@@ -17,7 +17,8 @@ from onnx import TensorProto, helper
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 
-from pyapp.report import DepartureEntry, Failure, FaultEntry, FaultStep, HeatMap, Report, parse_report
+from pyapp.foreign import read_foreign
+from pyapp.report import DepartureEntry, Failure, FaultEntry, FaultStep, HeatMap, Report, ReportError, parse_report
 
 from .conftest import ROOT
 from .game import Game
@@ -203,7 +204,7 @@ def models(tmp_path_factory):
 
 
 def unfold(page):
-    page.driver.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+    page.driver.execute_script("for (const one of document.querySelectorAll('details:not(#licences)')) one.open = true")
     # Until everything is drawn that is drawn on demand.
     time.sleep(0.5)
 
@@ -407,6 +408,49 @@ def test_a_saved_report_with_all_that_can_go_wrong(troubled):
     assert assert_reachable(troubled) > 60
 
 
+def test_every_text_of_a_report_that_may_be_anything_is_shown_as_text(troubled, tmp_path):
+    """Markup is put wherever a report is still valid with it; the views must make text of it, the banner and both sides too."""
+    page = troubled
+    markup = "<img src=x onerror=\"document.title='hacked'\">"
+    report = in_trouble(parse_report(json.dumps(page.page.get("report")))).to_json()
+    texts = {holder[key] for holder, key in texts_of(json.loads(report))}
+    planted = {}
+    for text in sorted(texts):
+        # Everywhere at once: names refer to each other.
+        wanted = planted | {text: markup + text}
+        data = json.loads(report)
+        for holder, key in texts_of(data):
+            holder[key] = wanted.get(holder[key], holder[key])
+        try:
+            read_foreign(json.dumps(data))
+        except ReportError:
+            continue
+        planted = wanted
+    assert len(planted) > 30
+    data = json.loads(report)
+    for holder, key in texts_of(data):
+        holder[key] = planted.get(holder[key], holder[key])
+    path = tmp_path / "markup.json"
+    path.write_text(json.dumps(data))
+    page.driver.find_element(By.CSS_SELECTOR, "#report-file").send_keys(str(path))
+    wait_until(lambda: path.name in page.text(".banner"), f"it is open: {page.text('#report .error')}", 15)
+    press(page, ".banner", "Compare with")
+    unfold(page)
+    for css in ("#ran", "#faster", "#answers", "#placement", "#faults", ".compare"):
+        assert markup in page.text(css), css
+    assert not page.has("img")
+    assert "hacked" not in page.driver.title
+
+
+def texts_of(data):
+    """Give every text within plain data, by what holds it and its key there."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(value, str):
+            yield data, key
+        elif isinstance(value, dict | list):
+            yield from texts_of(value)
+
+
 def test_a_model_of_ones_own_with_every_finding(answered, models):
     page = answered
     bring(page, models / "trouble.onnx")
@@ -423,6 +467,26 @@ def test_a_model_of_ones_own_with_answers(answered, models):
     assert page.table("Outputs against the reference")
     assert_accessible(page)
     assert assert_reachable(page) > 40
+
+
+def test_the_licences_of_all_parts(answered):
+    """A list of scores, so that it is not among what is walked through by keyboard above."""
+    page = answered
+    page.click("#licences summary")
+    wait_until(lambda: page.has("#licences tbody tr"), "the list", 10)
+    rows = page.table("Parts and their licences")
+    assert {"pyapp and its page", "pyodide", "onnxruntime-web", "numpy", "@observablehq/plot"} <= rows.keys()
+    assert rows["Arcade Learning Environment"]["Licence"] == "GPL-2.0-only"
+    found = page.page.run("""
+        const links = [...document.querySelectorAll('#licences td a')].filter(({ href }) => href.startsWith(location.origin));
+        const texts = [...new Set(links.map(({ href }) => href))];
+        const answers = await Promise.all(texts.map((text) => fetch(text, { method: 'HEAD' })));
+        return { links: links.length, answers: answers.map(({ status }) => status) };
+    """)
+    assert found["links"] == len(rows)
+    assert set(found["answers"]) == {200}
+    assert_accessible(page, ALL_LOOKS)
+    page.click("#licences summary")
 
 
 def test_no_view_breaks_the_policy(answered):

@@ -196,7 +196,9 @@ def test_whatever_runs_is_stopped_within_two_seconds(page, code, ended):
 
 def test_a_stop_that_comes_before_what_it_stops_has_begun(page):
     clear(page)
-    settle(page, "import time\nclass Slow:\n    def __repr__(self):\n        time.sleep(0.7)\n        return 'slow'\nkept = Slow()")
+    settle(
+        page, "import time\nclass Slow:\n    def __repr__(self):\n        time.sleep(0.7)\n        return 'slow'\nkept = Slow()"
+    )
     click(page, "Run")
     wait_until(lambda: "kept" in page.python("repr(dir())"), "it ran", 10)
     settle(page, "while True: pass")
