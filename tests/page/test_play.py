@@ -387,6 +387,21 @@ def test_216000_frames_at_full_speed_do_not_grow_memory(page, game):
     assert after["scripts"] < before["scripts"] + 2e6, (before, after)
 
 
+def test_games_that_were_started_anew_leave_no_memory(page, game):
+    """Each had a board in Python's worker, with canvases and frames of half a MB; at full speed it listens to a port."""
+
+    def anew():
+        game.speed("max")
+        game.press("Start anew")
+        wait_until(lambda: game.state == "playing" and game.agent_frames > 100, "the new game plays", 20)
+        page.python("import gc; gc.collect()")  # Python's half of a board goes with a cycle of objects
+        return scripts(page)
+
+    before = anew()
+    after = [anew() for _ in range(4)]
+    assert after[-1] < before + 1e6, (before, after)
+
+
 def play(page, frames):
     return int(page.python(f"await play({frames})"))
 
@@ -394,7 +409,12 @@ def play(page, frames):
 def memory(page):
     """Return bytes of the emulator, of Python's heap and of all JavaScript, wasm included; and how many objects Python has."""
     found = json.loads(page.python("memory()").strip("'"))
-    return found | {"scripts": page.page.run("return (await performance.measureUserAgentSpecificMemory()).bytes")}
+    return found | {"scripts": scripts(page)}
+
+
+def scripts(page):
+    """Return the bytes of all JavaScript, wasm included."""
+    return int(page.page.run("return (await performance.measureUserAgentSpecificMemory()).bytes"))
 
 
 HOUR = """

@@ -147,6 +147,8 @@ export class AgentBoard {
   end() {
     this.#end();
     this.#go();
+    // A port that listens is never collected, and it would hold this board with its canvases.
+    this.#turn.port1.close();
   }
 
   get shown() {
