@@ -288,11 +288,12 @@ def test_a_failure_leaves_the_old_site(
 
 
 def without_other_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = {"info": {"python": "3.12.7"}, "packages": {"pyapp": {"version": "0"}}}
+    needed = {"info": {"python": "3.12.7"}, "packages": {"pyapp": {"version": "0", "file_name": "pyapp-0.whl", "depends": []}}}
     monkeypatch.setattr(build_wheel, "build_python", lambda plan, pyodide, target: target.mkdir() or needed)
     for name in ("copy_runtime", "compress_runtime"):
         monkeypatch.setattr(build_wheel.runtime, name, lambda *_: None)
     monkeypatch.setattr(build_wheel.vendor, "bundle_vendor", lambda *_: None)
+    monkeypatch.setattr(build_wheel.preloads, "add_preloads", lambda *_: None)
     monkeypatch.setattr(build_wheel.licences, "add_licences", lambda *_: None)
     monkeypatch.setattr(lock, "pinned", lambda *_: needed)
     monkeypatch.setattr(lock, "check_lock", lambda *_: None)
