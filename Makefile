@@ -9,7 +9,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # bench/inside is typed by nobody: its names come from the page's console.
 BENCH := $(filter-out bench/common.py,$(sort $(wildcard bench/*.py)))
-CODE := pyapp buildtools build_wheel.py fixtures/make.py fixtures/make_games.py training/evaluate.py training/export_onnx.py bench/common.py $(BENCH)
+CODE := pyapp buildtools bench/loading build_wheel.py fixtures/make.py fixtures/make_games.py training/evaluate.py training/export_onnx.py bench/common.py $(BENCH)
 UV ?= uv
 
 # python3 first: pyenv reads .python-version. A pyenv without 3.12 has a python3 that fails, hence the call.

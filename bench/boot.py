@@ -2,7 +2,8 @@
 
 From navigation to *ready*, on the page's own clock: ours when its button is enabled, the bare page when `import numpy` is done
 in a worker. Cold is the first page of a fresh browser with a fresh profile; warm are later visits in the same browser. The
-two take turns (AB, BA, …). Once, a click shows that ready means ready: Python answers it within 100 ms.
+two take turns (AB, BA, …). Once, a click shows that ready means ready: Python answers it within 100 ms. `--against DIR`
+lets another build of the site take its turns as well.
 
 Everything comes over the loopback: this measures work, not a network, on which both would wait for their bytes.
 """
@@ -10,22 +11,26 @@ Everything comes over the loopback: this measures work, not a network, on which 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from common import PAGES, Overlay, abba, finish, load, overlay
+from common import PAGES, Overlay, finish, load, overlay, turns
 
 from pyapp.chromium import BrowserOptions, PageDriver, launch
 from pyapp.stats import RatioInterval, ratio_interval
 
-BOUND = 1.3
+BOUND = 1.15
 CLICK_LIMIT_MS = 100.0
 SETTLE_S = 1.5
 """Between two visits: what the last one left to do (compiled code is written to the cache) is no part of the next."""
 
-SIDES = ("ours", "bare")
+SIDES = ("ours", "bare", "before")
+"""The last one only where another build is given."""
+
 CACHES = ("cold", "warm")
 
 CLICK = """
@@ -80,18 +85,17 @@ def boots(url: str, warm: int, *, click: bool) -> tuple[dict[str, list[Boot]], f
         browser.quit()
 
 
-def measure(site: Overlay, rounds: int, warm: int) -> tuple[Found, float]:
-    """Measure both pages; returns the boots and how many milliseconds a click took."""
+def measure(site: Overlay, rounds: int, warm: int, before: Overlay | None = None) -> tuple[Found, float]:
+    """Measure all pages; returns the boots and how many milliseconds a click took."""
     bare = site.page("pyodide.html", pyodide=site.path("pyodide_path"), lock=site.path("lock_path"))
-    urls = (site.url, bare)
-    found: Found = {(side, cache): [] for side in SIDES for cache in CACHES}
+    urls = dict(zip(SIDES, (site.url, bare, *([before.url] if before else [])), strict=False))
+    found: Found = {(side, cache): [] for side in urls for cache in CACHES}
     click_ms = None
-    for order in abba(rounds):
-        for side in order:
-            boot, clicked = boots(urls[side], warm, click=side == 0 and click_ms is None)
-            click_ms = clicked if click_ms is None else click_ms
-            for cache in CACHES:
-                found[SIDES[side], cache].append(boot[cache])
+    for side in turns(list(urls), rounds):
+        boot, clicked = boots(urls[side], warm, click=side == "ours" and click_ms is None)
+        click_ms = clicked if click_ms is None else click_ms
+        for cache in CACHES:
+            found[side, cache].append(boot[cache])
     return found, click_ms or 0.0
 
 
@@ -117,11 +121,23 @@ def print_table(found: Found) -> dict[str, RatioInterval]:
         print_boots(f"{side}, {cache}", [boot for browser in browsers for boot in browser])
     ratios = {}
     for cache in CACHES:
-        ours, bare = ([np.array([boot.ready_ms for boot in boots]) for boots in found[side, cache]] for side in SIDES)
-        ratios[cache] = ratio = ratio_interval(ours, bare, 50, seed=0)
-        print(f"ours / bare, {cache}: {ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f}, 95 % bootstrap over browsers)")
+        ratios[cache] = print_ratio(found, "ours", "bare", cache)
         print(f"  and {unimported_ratio(found, cache):.3f} against the bare page before it imports numpy")
+        if ("before", cache) in found:
+            print_ratio(found, "before", "bare", cache)
+            print_ratio(found, "ours", "before", cache)
     return ratios
+
+
+def print_ratio(found: Found, numerator: str, denominator: str, cache: str) -> RatioInterval:
+    """Print the ratio of two pages' medians, and return it."""
+    one, other = (
+        [np.array([boot.ready_ms for boot in boots]) for boots in found[side, cache]] for side in (numerator, denominator)
+    )
+    ratio = ratio_interval(one, other, 50, seed=0)
+    interval = f"{ratio.low:.3f} to {ratio.high:.3f}, 95 % bootstrap over browsers"
+    print(f"{numerator} / {denominator}, {cache}: {ratio.value:.3f} ({interval})")
+    return ratio
 
 
 def main() -> int:
@@ -129,10 +145,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=8, help="fresh browsers for each page")
     parser.add_argument("--warm", type=int, default=2, help="warm visits in each browser")
+    parser.add_argument("--against", type=Path, metavar="DIR", help="another build of the site, to compare with")
     arguments = parser.parse_args()
     before = load()
-    with overlay() as site:
-        found, click_ms = measure(site, arguments.rounds, arguments.warm)
+    with overlay() as site, overlay(arguments.against) if arguments.against else contextlib.nullcontext() as other:
+        found, click_ms = measure(site, arguments.rounds, arguments.warm, other)
     ratios = print_table(found)
     print(f"a click was answered by Python after {click_ms:.0f} ms (at most {CLICK_LIMIT_MS:.0f})")
     print(f"{before} before, {load()} after")

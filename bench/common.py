@@ -11,7 +11,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -65,11 +65,11 @@ class Overlay:
 
 
 @contextlib.contextmanager
-def overlay() -> Iterator[Overlay]:
-    """Serve the built site together with `bench/pages`: one origin, the same headers, and no build can change it meanwhile."""
+def overlay(built: Path | None = None) -> Iterator[Overlay]:
+    """Serve the built site, or another one, together with `bench/pages`: one origin, and no build can change it meanwhile."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "site"
-        shutil.copytree(dist(), folder)
+        shutil.copytree(built or dist(), folder)
         shutil.copytree(PAGES, folder / "bench")
         facts = json.loads((folder / "site.json").read_text(encoding="utf-8"))
         with SiteServer(folder) as server:
@@ -101,6 +101,12 @@ def inside(script: str) -> ModuleType:
 def abba(rounds: int) -> list[tuple[int, int]]:
     """Return the order of two contestants in each round: AB, BA, AB … so that neither always comes first."""
     return [(0, 1) if index % 2 == 0 else (1, 0) for index in range(rounds)]
+
+
+def turns(contestants: Sequence[str], rounds: int) -> Iterator[str]:
+    """Give the contestants in the order in which they come: forwards, then backwards, and so on."""
+    for index in range(rounds):
+        yield from contestants if index % 2 == 0 else reversed(contestants)
 
 
 def machine() -> str:
