@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtools import ale, licences, lock, npm, precompress, runtime, site, sources, variants, vendor, wheels
+from buildtools import ale, licences, lock, npm, precompress, preloads, runtime, site, sources, variants, vendor, wheels
 from buildtools.cache import Cache
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
@@ -19,6 +19,9 @@ ROOT = Path(__file__).resolve().parent
 
 #: What a page loads by name; the lock lists these, what they depend on, and nothing else.
 LOADED = ("pyapp", "micropip")
+
+#: What it loads before it is ready.
+BOOTED = ("pyapp",)
 
 PYTHON = "python/"
 LOCK = PYTHON + "pyodide-lock.json"
@@ -64,8 +67,10 @@ def build_python(plan: Plan, pyodide: npm.NpmPackage, target: Path) -> lock.Lock
             needed = lock.pruned(whole, lock.closure(whole, LOADED))
         with step(f"pyodide {pyodide.version}: wheels"):
             theirs = [package for package in needed["packages"].values() if not (work / package["file_name"]).exists()]
+            at_boot = {needed["packages"][name]["file_name"] for name in lock.closure(needed, BOOTED)}
             for wheel in sources.pyodide_wheels(theirs, sources.cdn_of(pyodide.version), plan.fetch):
-                shutil.copyfile(wheel, work / wheel.name)
+                compiled = wheels.compile_wheel(wheel, plan.fetch.cache, plan.progress) if wheel.name in at_boot else wheel
+                shutil.copyfile(compiled, work / wheel.name)
         target.mkdir()
         for package in needed["packages"].values():
             shutil.copyfile(work / package["file_name"], target / package["file_name"])
@@ -92,6 +97,7 @@ def build_site(plan: Plan, out: Path) -> None:
             variants.add_variants(fresh)
         with step("third-party modules"):
             bundles = vendor.bundle_vendor(plan.root, fresh, plan.progress)
+            preloads.add_preloads(plan.root, fresh, plan.progress)
         with step("checks"):
             shipped = lock.pinned(needed, fresh / PYTHON, os.path.relpath(fresh / PYTHON, index) + "/")
             lock.check_lock(shipped, index)
@@ -100,13 +106,14 @@ def build_site(plan: Plan, out: Path) -> None:
             folders = {package.name: runtime.runtime_path(package) for package in (pyodide, ort)}
             licences.add_licences(plan.root, fresh, bundles, folders, needed["info"]["python"])
         with step("manifest"):
-            facts = {
+            facts: dict[str, str | list[str] | None] = {
                 "pyapp": shipped["packages"]["pyapp"]["version"],
                 "pyodide": pyodide.version,
                 "onnxruntime_web": ort.version,
                 "pyodide_path": runtime.runtime_path(pyodide),
                 "ort_path": runtime.runtime_path(ort),
                 "lock_path": LOCK,
+                "boot_wheels": [PYTHON + needed["packages"][name]["file_name"] for name in lock.closure(needed, BOOTED)],
                 "ale_path": ale.WASM,
                 "rom_path": ale.ROM if plan.with_rom else None,
             }

@@ -85,7 +85,7 @@ def copy_fixtures(source: Path, site: Path) -> None:
             shutil.copyfile(path, target / path.name)
 
 
-def write_manifest(site: Path, facts: Mapping[str, str | None]) -> None:
+def write_manifest(site: Path, facts: Mapping[str, str | list[str] | None]) -> None:
     """Write ``site.json``: the given facts, and every file with its size and hash.
 
     Its ``version`` is a digest of the files, the same for the same site.

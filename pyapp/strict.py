@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
-from cattrs import BaseConverter, Converter, transform_error
-from cattrs.cols import is_mapping, is_sequence, list_structure_factory, mapping_structure_factory
+if TYPE_CHECKING:
+    from cattrs import BaseConverter, Converter
 
 Hook = Callable[[Any, Any], Any]
 
 
+@cache
 def _strict_converter() -> Converter:
+    # Importing cattrs costs boot time, and nothing is read before somebody asks.
+    from cattrs import Converter
+    from cattrs.cols import is_mapping, is_sequence, list_structure_factory, mapping_structure_factory
+
     converter = Converter(forbid_extra_keys=True, detailed_validation=True)
     for kind in (int, str, bool, float):
         converter.register_structure_hook(kind, _exactly(kind))
@@ -45,9 +50,6 @@ def _exactly(kind: type) -> Hook:
     return hook
 
 
-_CONVERTER = _strict_converter()
-
-
 def structure[T](data: object, kind: type[T], error: Callable[[list[str]], Exception]) -> T:
     """Turn parsed JSON into a dataclass.
 
@@ -60,8 +62,10 @@ def structure[T](data: object, kind: type[T], error: Callable[[list[str]], Excep
     error : callable
         Makes the exception to raise from a list of faults, each ending in its place, as in ``@ $.race[0].p50_ms``.
     """
+    from cattrs import transform_error
+
     try:
-        return _CONVERTER.structure(data, kind)
+        return _strict_converter().structure(data, kind)
     except Exception as problem:
         raise error(transform_error(problem, format_exception=_describe)) from problem
 

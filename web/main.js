@@ -2,8 +2,8 @@
  * The page: boots Python, asks it on a click, shows results as they come.
  */
 import { Asking } from './asking.js';
+import { base, early } from './early.js';
 import { publicPage } from './public-page.js';
-import { PythonHost } from './python-host.js';
 import { Results } from './results.js';
 import { readSettings } from './settings.js';
 import { Store } from './store.js';
@@ -49,12 +49,8 @@ function setState(state) {
 
 async function main() {
   const { settings, unknown } = readSettings(new URLSearchParams(location.search));
-  const base = new URL('.', import.meta.url);
   const boot = new BootView(byId('boot'));
-  const response = await fetch(new URL('site.json', base));
-  if (!response.ok) throw new AppError('IncompleteSite', `site.json answered ${response.status}`, 'Build the site with `make build`.');
-  const site = await response.json();
-  const python = new PythonHost(site, base);
+  const { site, python, booted } = await early;
   const store = new Store();
   const form = new SettingsView(byId('settings'), settings);
   const results = new Results(python, {
@@ -157,7 +153,7 @@ async function main() {
     asking.up();
   }
 
-  await python.boot();
+  await booted;
   Object.assign(publicPage, {
     ask: asking.ask.bind(asking),
     check: (/** @type {object} */ wanted) => asking.ask('check', wanted),

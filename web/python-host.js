@@ -30,6 +30,8 @@ export class PythonHost {
   #typed = new Set();
   /** @type {Record<string, (data: any) => void>} */
   #listeners = {};
+  /** What was told before anybody listened. @type {Record<string, any[]>} */
+  #untold = {};
   /** Asked for Breakout's ROM, where the site has none. @type {() => Promise<Uint8Array>} */
   askRom = async () => {
     throw new AppError('NoRom', 'this site holds no ROM of the game', 'Choose a ROM file where the game is played.');
@@ -55,8 +57,8 @@ export class PythonHost {
       endEngine: (/** @type {number} */ id) => this.#engines.end(id),
       askRom: () => this.askRom(),
     });
-    peer.onEvent = (name, data) => this.#listeners[name]?.(data);
-    worker.addEventListener('error', (event) => this.#listeners.crash?.(event.message || 'its worker failed to load'));
+    peer.onEvent = (name, data) => this.#tell(name, data);
+    worker.addEventListener('error', (event) => this.#tell('crash', event.message || 'its worker failed to load'));
     return [worker, peer];
   }
 
@@ -66,6 +68,15 @@ export class PythonHost {
    */
   on(event, listener) {
     this.#listeners[event] = listener;
+    for (const data of this.#untold[event] ?? []) listener(data);
+    delete this.#untold[event];
+  }
+
+  /** @param {string} event @param {any} data */
+  #tell(event, data) {
+    const listener = this.#listeners[event];
+    if (listener) listener(data);
+    else (this.#untold[event] ??= []).push(data);
   }
 
   async boot() {

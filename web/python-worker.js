@@ -9,6 +9,10 @@ import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').Site} Site */
 
+const PACKAGES = ['pyapp'];
+/** What `pyapp.browser.page` fetches before it is ready. */
+const STATES = ['fixtures/states.npz', 'fixtures/stress.npz'];
+
 /** @type {any} Python's `pyapp.browser.page.Page` */
 let python = null;
 /** @type {Bridge} */
@@ -74,15 +78,16 @@ const page = new Peer(/** @type {any} */ (self), {
   async boot(site, base, shared) {
     const siteBase = new URL(base);
     bridge = new Bridge(page, site, siteBase);
-    const pyodide = await stage('Python', bytesOf(site, site.pyodide_path), () => loadPython(site, siteBase));
+    const pyodide = await stage('Python', bytesOf(site, site.pyodide_path, ...site.boot_wheels), () => loadPython(site, siteBase));
     files = pyodide.FS;
     if (shared) {
       signals = new Uint8Array(shared);
       pyodide.setInterruptBuffer(signals);
     }
-    await stage('packages', bytesOf(site, 'python/'), () => loadPackages(pyodide));
+    await stage('packages', 0, () => loadPackages(pyodide));
     const start = await stage('import', 0, async () => pyodide.pyimport('pyapp.browser.page').start);
-    python = await stage('model and states', bytesOf(site, 'fixtures/'), () => start(bridge));
+    // Its model is on the way when this is done: nobody needs it before something is asked.
+    python = await stage('states', bytesOf(site, ...STATES), () => start(bridge));
     start.destroy();
   },
 
@@ -305,9 +310,9 @@ function unwrap(json) {
   return answer;
 }
 
-/** @param {Site} site @param {string} folder */
-function bytesOf(site, folder) {
-  return site.files.filter(({ path }) => path.startsWith(folder)).reduce((sum, { bytes }) => sum + bytes, 0);
+/** @param {Site} site @param {...string} starts of paths */
+function bytesOf(site, ...starts) {
+  return site.files.filter(({ path }) => starts.some((start) => path.startsWith(start))).reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /**
@@ -333,6 +338,8 @@ async function loadPython(site, base) {
   return loadPyodide({
     indexURL: indexURL.href,
     lockFileURL: new URL(site.lock_path, base).href,
+    // Named here, wheels come while Python itself is still on its way.
+    packages: PACKAGES,
     stdout: (/** @type {string} */ text) => output.add('stdout', text),
     stderr: (/** @type {string} */ text) => output.add('stderr', text),
   });
@@ -342,7 +349,8 @@ async function loadPython(site, base) {
 async function loadPackages(pyodide) {
   /** @type {string[]} */
   const problems = [];
-  await pyodide.loadPackage(['pyapp'], {
+  // They are there; where a download failed, this is the second attempt, and says why.
+  await pyodide.loadPackage(PACKAGES, {
     messageCallback: () => {},
     errorCallback: (/** @type {string} */ text) => problems.push(text),
   });

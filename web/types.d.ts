@@ -124,6 +124,8 @@ export interface Site {
   pyodide_path: string;
   ort_path: string;
   lock_path: string;
+  /** The wheels that are loaded before the page is ready. */
+  boot_wheels: string[];
   /** The emulator's module. */
   ale_path: string;
   /** The emulator's ROM; null where the site was built without it. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import platform
 from collections.abc import Callable
@@ -88,13 +89,14 @@ class Page:
         self.suites: dict[str, Suite] = {}
         self.open_engines = BrowserEngines(bridge)
         self.open_variants = VariantEngines(self.open_engines, self._fetch)
-        self.agent = AgentSide(bridge, self.open_variants)
+        self.agent = AgentSide(bridge, self.open_variants, self.worked_example)
         self.report: Report | None = None
         self._search: Tune | None = None
         self._games: Games | None = None
         self._located: Locate | None = None
         self._asked: Question | None = None
         self._about: tuple[object, ...] = ()
+        self._loading: asyncio.Future[None] | None = None
         self._questions: dict[str, Callable[[object], Question]] = {
             "check": self._check,
             "explain": self._explain,
@@ -105,20 +107,49 @@ class Page:
             "locate": self._locate,
         }
         self.bench = Workbench(self.open_engines, self, self._look_at)
-        self.repl = Repl({"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self})
+        self.repl = Repl({"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self}, self._model_or_none)
 
     async def load(self) -> None:
-        """Fetch the model and its cases; raises `EngineError` where a file cannot be had."""
-        paths = [MODEL_PATH, *SUITE_PATHS.values()]
-        model, *archives = await asyncio.gather(*map(self._fetch, paths))
-        self._example = self.model = self.agent.model = self.open_variants.model = model
+        """Fetch the cases of the worked example, and begin to fetch its model; raises `EngineError` without the cases."""
+        archives = await asyncio.gather(*map(self._fetch, SUITE_PATHS.values()))
         self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
         namespace = self.repl.namespace
-        namespace |= {"model": self.model, "cases": None, "states": self.suites["states"], "stress": self.suites["stress"]}
+        namespace |= {"model": None, "cases": None, "states": self.suites["states"], "stress": self.suites["stress"]}
         namespace |= {"engines": list(DEFAULT_ENGINES), "open_engine": self.open_engine, "open_breakout": self.open_breakout}
         # A page's own: on CPython there is no board to play on.
         vars(pyapp)["play"] = self.agent.play
         self.repl.settle()
+        self._begin_model()
+
+    async def worked_example(self) -> bytes:
+        """Return the worked example's model once it is here; raises `EngineError` where it cannot be had.
+
+        The page is ready without it, since it is as large as much of Python and nothing needs it before somebody asks. One that
+        could not be had is fetched again.
+        """
+        if self._loading is None or (self._loading.done() and not self._example):
+            self._begin_model()
+        assert self._loading
+        # Who waits may be cancelled; what is on its way is still wanted.
+        await asyncio.shield(self._loading)
+        return self._example
+
+    def _begin_model(self) -> None:
+        self._loading = asyncio.ensure_future(self._load_model())
+        # Whoever waits for it hears of a failure; before that, nobody needs to.
+        self._loading.add_done_callback(lambda loading: loading.cancelled() or loading.exception())
+
+    async def _load_model(self) -> None:
+        self._example = self.open_variants.model = await self._fetch(MODEL_PATH)
+        if not self.bench.subject:
+            self.model = self.repl.namespace["model"] = self._example
+            self._about = (self._example,)
+
+    async def _model_or_none(self) -> None:
+        """Wait for the model before something is run that may use it; without it the rest of Python is as good."""
+        if not self.bench.subject:
+            with contextlib.suppress(EngineError):
+                await self.worked_example()
 
     async def _fetch(self, path: str) -> bytes:
         try:
@@ -130,6 +161,8 @@ class Page:
 
     async def open_engine(self, name: str, model: bytes | None = None) -> Engine:
         """Open an engine by name, on the worked example's model unless another one is given; close it after use."""
+        if model is None and not self.bench.subject:
+            await self.worked_example()
         return await self.open_variants(EngineSpec.parse(name), self.model if model is None else model)
 
     async def open_breakout(self, **options: Unpack[Options]) -> Breakout:
@@ -181,6 +214,9 @@ class Page:
                 what = "a tournament is Breakout's, and the page looks at a model of yours"
                 raise EngineError("NotBreakout", what, "Go back to the worked example first.")
             await self.bench.settle()
+        elif not self._example:
+            self.progress("waiting for the model", 0, 1)
+            await self.worked_example()
         self._asked = asked = self._questions[question](json.loads(settings))
         found = await asked.run()
         # Only what was cancelled is gone on with.

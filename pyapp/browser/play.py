@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -133,9 +133,10 @@ class PlaySettings:
 class AgentSide:
     """The agent's board: one game at a time, on one engine at a time."""
 
-    def __init__(self, bridge: JsBridge, engines: OpenEngine) -> None:
+    def __init__(self, bridge: JsBridge, engines: OpenEngine, model: Callable[[], Awaitable[bytes]]) -> None:
         self._bridge = bridge
         self._engines = engines
+        self._model = model
         self._board: PageBoard | None = None
         self._runner: Runner | None = None
         self._engine: Engine | None = None
@@ -146,7 +147,6 @@ class AgentSide:
         self._seconds = 0.0
         self._since: float | None = None
         self._busy = asyncio.Lock()
-        self.model = b""
 
     def attach(self, board: JsBoard) -> None:
         """Take the page's board; a later one takes its place."""
@@ -297,7 +297,7 @@ class AgentSide:
             self._settings, self._player = wanted, None
             self._tell("opening")
             board = self.board
-            engine = await self._engines(EngineSpec.parse(wanted.engine), self.model)
+            engine = await self._engines(EngineSpec.parse(wanted.engine), await self._model())
             try:
                 agent = Agent(engine, epsilon=wanted.epsilon, seed=wanted.seed)
                 environment = await open_breakout(self._bridge, repeat_action_probability=wanted.sticky)
@@ -320,7 +320,7 @@ class AgentSide:
         spec = EngineSpec.parse(name)
         async with self._busy:
             runner = self.runner
-            engine = await self._engines(spec, self.model)
+            engine = await self._engines(spec, await self._model())
             before, self._engine = self._engine, engine
             agent = Agent(engine, epsilon=self._settings.epsilon, seed=self._settings.seed)
             await runner.exchange(agent)

@@ -7,6 +7,7 @@ import builtins
 import json
 import linecache
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -23,14 +24,22 @@ INSTALLER = "micropip"
 class Repl:
     """The page's Python, as its console, its editor and programs use it.
 
+    Parameters
+    ----------
+    namespace : dict
+        What is there from the start.
+    settled : callable
+        Awaited before anything runs: returns when `namespace` is whole.
+
     Attributes
     ----------
     namespace : dict
         Where all of it runs.
     """
 
-    def __init__(self, namespace: dict[str, Any]) -> None:
+    def __init__(self, namespace: dict[str, Any], settled: Callable[[], Awaitable[None]]) -> None:
         self.namespace = namespace
+        self._settled = settled
         self._known: frozenset[str] = frozenset()
         self._tasks: set[asyncio.Task[Any]] = set()
         builtins.input = refuse_input
@@ -68,6 +77,7 @@ class Repl:
         assert task
         self._tasks.add(task)
         try:
+            await self._settled()
             if INSTALLER in source and INSTALLER not in sys.modules:
                 await pyodide_js.loadPackage(INSTALLER)
             value = await eval_code_async(source, self.namespace, filename=filename)

@@ -141,7 +141,7 @@ def test_the_report_is_one(report):
 
 def test_every_stage_of_the_boot_has_a_name_and_a_time(page):
     shown = page.text("#boot").splitlines()
-    for stage in ("Python", "packages", "import", "model and states"):
+    for stage in ("Python", "packages", "import", "states"):
         assert any(stage in line for line in shown), shown
     assert not page.has("#boot .running")
 
