@@ -77,35 +77,31 @@ test-browser: .venv/.test-stamp chromium ## Tests inside Pyodide; needs dist/
 test-page: .venv/.test-stamp node_modules/.stamp chromium firefox java ## Tests of the page through Selenium; needs dist/
 	$(BIN)/pytest tests/page
 
+# $(1): packages; $(2): what to do where there is no apt-get.
+define apt
+	if ! command -v apt-get >/dev/null; then $(2); fi; \
+	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo "installing $(1) (apt)"; \
+	$$sudo apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $(1) >/dev/null
+endef
+no_apt = echo "error: $(1) is missing, and there is no apt-get to install it – put it on PATH" >&2; exit 1
+
 .PHONY: chromium
 chromium:
 	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then exit; fi; \
-	if ! command -v apt-get >/dev/null; then \
-		echo "error: chromium or chromedriver is missing, and there is no apt-get to install them – put both on PATH" >&2; exit 1; fi; \
-	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
-	echo "installing chromium and chromium-driver (apt)"; \
-	$$sudo apt-get update -qq; \
-	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null
+$(call apt,chromium chromium-driver,$(call no_apt,chromium or chromedriver))
 
 .PHONY: firefox
 firefox:
 	@if command -v firefox-esr >/dev/null; then exit; fi; \
-	if ! command -v apt-get >/dev/null; then \
-		echo "error: firefox-esr is missing, and there is no apt-get to install it – put it on PATH" >&2; exit 1; fi; \
-	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
-	echo "installing firefox-esr (apt)"; \
-	$$sudo apt-get update -qq; \
-	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends firefox-esr >/dev/null
+$(call apt,firefox-esr,$(call no_apt,firefox-esr))
 
 # A Selenium Grid runs on it.
 .PHONY: java
 java:
 	@if command -v java >/dev/null; then exit; fi; \
-	if ! command -v apt-get >/dev/null; then echo "no java, and no apt-get to install it: tests on a grid are skipped"; exit; fi; \
-	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
-	echo "installing default-jre-headless (apt)"; \
-	$$sudo apt-get update -qq; \
-	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null
+$(call apt,default-jre-headless,echo "no java and no apt-get to install it: tests on a grid are skipped"; exit)
 
 .PHONY: bench
 bench: .venv/.test-stamp chromium ## Every benchmark, one after the other, and their last lines together; needs dist/

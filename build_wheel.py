@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from buildtools import ale, licences, lock, npm, precompress, preloads, runtime, site, sources, variants, vendor, wheels
-from buildtools.cache import Cache
+from buildtools.cache import project_cache
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
 
@@ -143,7 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     progress = Progress(12 if options.precompress else 11, verbose=options.verbose)
-    cache = Cache(Path(os.environ.get("PYAPP_CACHE") or ROOT / ".cache"))
+    cache = project_cache(ROOT)
     try:
         fetch = sources.Fetch(cache, options.offline, progress)
         build_site(Plan(ROOT, fetch, not options.no_rom, options.precompress), options.out)

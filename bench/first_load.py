@@ -30,7 +30,7 @@ from common import PAGES, ROOT, finish, load, overlay, turns
 from loading import lite
 from loading.throttle import SlowNetwork
 
-from buildtools.cache import Cache
+from buildtools.cache import project_cache
 from buildtools.precompress import precompress
 from buildtools.progress import Progress
 from pyapp.chromium import BrowserOptions, PageDriver, launch
@@ -86,7 +86,7 @@ class Contestant:
     """A page on a server that remembers what was asked of it."""
 
     def __init__(self, folder: Path, path: str, *, checks: bool = False) -> None:
-        self._folder = folder
+        self.folder = folder
         self.log: list[str] = []
         self.server = SiteServer(folder, log=self.log.append)
         self.path = path
@@ -106,7 +106,7 @@ class Contestant:
         return dict(found)
 
     def _size(self, path: str) -> int:
-        file = self._folder / (path if path and not path.endswith("/") else f"{path}index.html")
+        file = self.folder / (path if path and not path.endswith("/") else f"{path}index.html")
         packed = file.with_name(file.name + ".br")
         return (packed if packed.exists() else file).stat().st_size
 
@@ -158,7 +158,7 @@ def visits(page: Contestant, mbit_s: float, round_trip_ms: float) -> tuple[Load,
 @contextlib.contextmanager
 def contestants(against: Path | None) -> Iterator[dict[str, Contestant]]:
     """Serve all pages, each with the same compression."""
-    squeeze = functools.partial(precompress, cache=Cache(ROOT / ".cache"), progress=Progress(1, verbose=False))
+    squeeze = functools.partial(precompress, cache=project_cache(ROOT), progress=Progress(1, verbose=False))
     with contextlib.ExitStack() as stack:
         site = stack.enter_context(overlay())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "lite"
@@ -172,7 +172,7 @@ def contestants(against: Path | None) -> Iterator[dict[str, Contestant]]:
         if against:
             pages["before"] = Contestant(stack.enter_context(overlay(against)).folder, QUICK, checks=True)
         for page in pages.values():
-            squeeze(page._folder)
+            squeeze(page.folder)
             stack.enter_context(page.server)
         yield pages
 

@@ -16,6 +16,11 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def project_cache(root: Path) -> Cache:
+    """Return the cache of the project in `root`; the environment variable `PYAPP_CACHE` names another folder."""
+    return Cache(Path(os.environ.get("PYAPP_CACHE") or root / ".cache"))
+
+
 class Cache:
     """Files by the SHA-256 of their content; each keeps its name.
 

@@ -195,7 +195,7 @@ function base64(bytes) {
   return btoa(text);
 }
 
-licences(byId('licences'), new URL('.', import.meta.url));
+licences(byId('licences'), base);
 setState('booting');
 main().catch(fail);
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import venv
 from pathlib import Path
 
 from buildtools import lock, npm, sources
-from buildtools.cache import Cache
+from buildtools.cache import project_cache
 from buildtools.progress import Progress
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +32,7 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 
 def build(out: Path) -> None:
     """Build the site into a folder that does not exist yet; the programs for it are installed once, into ``.cache/``."""
-    cache = Cache(Path(os.environ.get("PYAPP_CACHE") or ROOT / ".cache"))
+    cache = project_cache(ROOT)
     fetch = sources.Fetch(cache, offline=False, progress=Progress(1, verbose=False))
     bundled = sources.site_wheels(PIPLITE, fetch)
     empty = out.with_name(out.name + "-empty")

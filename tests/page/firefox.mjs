@@ -40,13 +40,11 @@ const verbs = {
   run: (body, argument) => page.evaluate(`(async (argument) => { ${body} })(${JSON.stringify(argument)})`),
   click: async (css, text) => (await find(css, text)).click(),
   type: (text) => page.keyboard.type(text),
-  press: (key) => page.keyboard.press(key),
   hold: (key, ms) => page.keyboard.press(key, { delay: ms }),
   upload: async (css, path) => {
     const field = /** @type {import('puppeteer-core').ElementHandle<HTMLInputElement>} */ (await page.$(css));
     await field.uploadFile(path);
   },
-  screenshot: async (path) => void (await page.screenshot({ path })),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -101,21 +101,13 @@ class Firefox:
         """Type into what has the focus."""
         self._ask("type", text)
 
-    def press(self, key: str) -> None:
-        """Press a key, as Puppeteer names it."""
-        self._ask("press", key)
-
     def hold(self, key: str, ms: int) -> None:
-        """Hold a key down."""
+        """Hold a key down, as Puppeteer names it."""
         self._ask("hold", key, ms)
 
     def upload(self, css: str, path: Path) -> None:
         """Choose a file in a field."""
         self._ask("upload", css, str(path))
-
-    def screenshot(self, path: Path) -> None:
-        """Take a picture of the window."""
-        self._ask("screenshot", str(path))
 
     def text(self, css: str) -> str:
         """Return what can be read in an element."""

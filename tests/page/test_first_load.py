@@ -23,7 +23,7 @@ BUDGET = {
 }
 
 LATER = re.compile(
-    r"^(ale|vendor/(editor|plot|purify)|runtime/onnxruntime|variants|examples|recipes|fixtures/games)|micropip|zh"
+    r"^(ale|licences|vendor/(editor|plot|purify)|runtime/onnxruntime|variants|examples|recipes|fixtures/games)|micropip|zh"
 )
 """What nobody has asked for yet."""
 
