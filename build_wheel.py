@@ -10,7 +10,21 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtools import ale, licences, lock, npm, precompress, preloads, runtime, site, sources, variants, vendor, wheels
+from buildtools import (
+    ale,
+    licences,
+    lock,
+    npm,
+    precompress,
+    preloads,
+    release,
+    runtime,
+    site,
+    sources,
+    variants,
+    vendor,
+    wheels,
+)
 from buildtools.cache import project_cache
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
@@ -77,6 +91,13 @@ def build_python(plan: Plan, pyodide: npm.NpmPackage, target: Path) -> lock.Lock
     return needed
 
 
+def add_lock(needed: lock.Lock, folder: Path, index: Path) -> None:
+    """Write the lock beside the wheels, with their places as Pyodide in `index` finds them."""
+    shipped = lock.pinned(needed, folder, os.path.relpath(folder, index) + "/")
+    lock.check_lock(shipped, index)
+    lock.write_lock(shipped, folder / Path(LOCK).name)
+
+
 def build_site(plan: Plan, out: Path) -> None:
     """Build the site and put it in the place of `out`."""
     step = plan.progress.step
@@ -98,26 +119,26 @@ def build_site(plan: Plan, out: Path) -> None:
         with step("third-party modules"):
             bundles = vendor.bundle_vendor(plan.root, fresh, plan.progress)
             preloads.add_preloads(plan.root, fresh, plan.progress)
-        with step("checks"):
-            shipped = lock.pinned(needed, fresh / PYTHON, os.path.relpath(fresh / PYTHON, index) + "/")
-            lock.check_lock(shipped, index)
-            lock.write_lock(shipped, fresh / LOCK)
         with step("licences"):
+            add_lock(needed, fresh / PYTHON, index)
             folders = {package.name: runtime.runtime_path(package) for package in (pyodide, ort)}
             licences.add_licences(plan.root, fresh, bundles, folders, needed["info"]["python"])
-        with step("manifest"):
+        with step("version"):
+            app = release.settle(fresh)
+            # The wheels lie elsewhere now, and the version cannot be a digest of itself.
+            add_lock(needed, app / PYTHON, index)
             facts: dict[str, str | list[str] | None] = {
-                "pyapp": shipped["packages"]["pyapp"]["version"],
+                "pyapp": needed["packages"]["pyapp"]["version"],
                 "pyodide": pyodide.version,
                 "onnxruntime_web": ort.version,
-                "pyodide_path": runtime.runtime_path(pyodide),
-                "ort_path": runtime.runtime_path(ort),
+                "pyodide_path": release.from_app(runtime.runtime_path(pyodide)),
+                "ort_path": release.from_app(runtime.runtime_path(ort)),
                 "lock_path": LOCK,
                 "boot_wheels": [PYTHON + needed["packages"][name]["file_name"] for name in lock.closure(needed, BOOTED)],
                 "ale_path": ale.WASM,
                 "rom_path": ale.ROM if plan.with_rom else None,
             }
-            site.write_manifest(fresh, facts)
+            site.write_manifest(fresh, app, facts)
             site.check_site(fresh)
         if plan.precompressed:
             with step("brotli and gzip"):
@@ -142,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands and what they say")
     options = parser.parse_args(arguments)
 
-    progress = Progress(12 if options.precompress else 11, verbose=options.verbose)
+    progress = Progress(11 if options.precompress else 10, verbose=options.verbose)
     cache = project_cache(ROOT)
     try:
         fetch = sources.Fetch(cache, options.offline, progress)

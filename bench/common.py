@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 from pyapp.chromium import BrowserOptions, PageDriver, open_page
 from pyapp.serve import SiteServer
+from pyapp.sitefolder import app_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "bench" / "pages"
@@ -61,7 +62,11 @@ class Overlay:
 
     def path(self, fact: str) -> str:
         """Return the address, on this origin, of a folder or file that the manifest names."""
-        return f"/{self.facts[fact]}"
+        return self.address(self.facts[fact])
+
+    def address(self, path: str) -> str:
+        """Return the address, on this origin, of a folder or file; its path is relative to the folder of the site's version."""
+        return urljoin(f"/{app_folder(self.folder).relative_to(self.folder).as_posix()}/", path)
 
 
 @contextlib.contextmanager
@@ -71,7 +76,7 @@ def overlay(built: Path | None = None) -> Iterator[Overlay]:
         folder = Path(temporary) / "site"
         shutil.copytree(built or dist(), folder)
         shutil.copytree(PAGES, folder / "bench")
-        facts = json.loads((folder / "site.json").read_text(encoding="utf-8"))
+        facts = json.loads((app_folder(folder) / "site.json").read_text(encoding="utf-8"))
         with SiteServer(folder) as server:
             yield Overlay(server.url, folder, facts)
 

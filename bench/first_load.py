@@ -51,7 +51,7 @@ CODE = {"kernel": "python", "toolbar": "1", "code": "import numpy; print(1)"}
 #: The first that is found in a path names what was loaded.
 GROUPS = (
     (r"\.onnx$", "model"),
-    (r"^fixtures/", "states"),
+    (r"/fixtures/", "states"),
     (r"^runtime/onnxruntime", "onnxruntime-web"),
     (r"pyodide\.(asm\.|m?js)|python_stdlib", "Pyodide"),
     (r"\.(whl|zip)$|pyodide-lock", "packages"),

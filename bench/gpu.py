@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from pyapp.chromium import BrowserOptions, PageDriver, open_page
 from pyapp.serve import SiteServer
+from pyapp.sitefolder import app_folder
 from pyapp.stats import ratio_interval
 
 BOUND = 1.0
@@ -138,7 +139,7 @@ def _ratio(browser: dict[str, Any]) -> str:
 
 def record(found: list[dict[str, Any]], loads: list[str]) -> dict[str, Any]:
     """State everything that a reader of a stored result needs."""
-    model = dist() / "fixtures" / "breakout_dqn.onnx"
+    model = app_folder(dist()) / "fixtures" / "breakout_dqn.onnx"
     return {
         "what": "bench/gpu.py, fresh browsers one after the other, one interleaved race in each",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

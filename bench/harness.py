@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pyapp.cases import load_suite
 from pyapp.chromium import BrowserOptions, PageDriver, open_page
 from pyapp.race import LEAD_IN_MAX_RUNS, LEAD_IN_MS, block_sizes
+from pyapp.sitefolder import app_folder
 from pyapp.stats import RatioInterval, ratio_interval, summarize
 
 BOUND = 1.05
@@ -33,7 +34,7 @@ Block = Callable[[], list[float]]
 
 def write_observation(site: Overlay) -> None:
     """Put the first state beside the bare page as plain float32: it reads no npz."""
-    suite = load_suite("states", (site.folder / "fixtures" / "states.npz").read_bytes())
+    suite = load_suite("states", (app_folder(site.folder) / "fixtures" / "states.npz").read_bytes())
     (site.folder / "bench" / OBSERVATION).write_bytes(suite.inputs(0)["observation"].tobytes())
 
 
@@ -69,8 +70,11 @@ def open_ours(driver: PageDriver) -> str:
 def open_bare(driver: PageDriver, site: Overlay) -> str:
     """Open the bare page in another tab, and the engine in it; returns the tab."""
     driver.driver.switch_to.new_window("tab")
-    model = "/fixtures/breakout_dqn.onnx"
-    driver.driver.get(site.page("bare.html", ort=site.path("ort_path"), model=model, observation=OBSERVATION))
+    driver.driver.get(
+        site.page(
+            "bare.html", ort=site.path("ort_path"), model=site.address("fixtures/breakout_dqn.onnx"), observation=OBSERVATION
+        )
+    )
     threads = driver.run("return await bare.open()")
     if threads != 1:
         raise RuntimeError(f"the bare page runs {threads} threads")

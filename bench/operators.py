@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from pyapp.chromium import LOST, BrowserError, BrowserOptions, PageDriver, open_page, reason_of
 from pyapp.serve import SiteServer
+from pyapp.sitefolder import app_folder
 from pyapp.support import MAX_IR_VERSION, MAX_OPSET, OWN_DOMAINS, read_table
 
 BOUND = 1.05
@@ -489,7 +490,7 @@ def versions(site: Path) -> dict[str, str]:
     import onnx
 
     return {
-        "onnxruntime_web": json.loads((site / "site.json").read_text(encoding="utf-8"))["onnxruntime_web"],
+        "onnxruntime_web": json.loads((app_folder(site) / "site.json").read_text(encoding="utf-8"))["onnxruntime_web"],
         "onnx": onnx.__version__,
     }
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from buildtools import ale
 from buildtools.errors import BuildError
+from buildtools.release import from_app
 from buildtools.tools import INSTALL_REMEDY
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Licences:
             self.parts.append(Part("Breakout's ROM", None, licence, "", rom, self._known_text(licence)))
 
     def write(self) -> None:
-        """Write the list and the texts into the site.
+        """Write the list and the texts into the site; paths in it are relative to the folder of the site's version.
 
         Raises
         ------
@@ -184,7 +185,7 @@ class Licences:
                 written[digest] = f"{FOLDER}{slug}.txt"
                 (self._site / written[digest]).write_text(part.text, encoding="utf-8")
             facts = {"name": part.name, "version": part.version, "licence": part.licence, "source": part.source}
-            listed.append({**facts, "text": written[digest], "files": list(part.files)})
+            listed.append({**facts, "text": written[digest], "files": [from_app(path) for path in part.files]})
         data = {"schema": "pyapp-licences/1", "parts": listed}
         (self._site / LIST).write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -225,7 +226,7 @@ def add_licences(root: Path, site: Path, bundles: Mapping[str, Sequence[str]], n
     root
         The project's folder.
     site
-        The site, whole but for its manifest.
+        The site, whole but for its version and manifest.
     bundles
         The packages that each bundle of the site holds, as `buildtools.vendor.bundle_vendor` returns them.
     npm

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtools.cache import sha256_of
+from buildtools.release import MANIFEST
 from buildtools.site import UNLISTED
 from buildtools.tools import run_tool
 
@@ -34,7 +35,7 @@ LEAST_BYTES = 256
 ENCODINGS = ("br", "gz")
 
 #: Hosts read these themselves, and never send them.
-NEVER = UNLISTED - {"site.json"}
+NEVER = UNLISTED - {MANIFEST}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from buildtools.progress import Progress
 
 #: Where module scripts begin, in the order in which they matter.
-ROOTS = ("early.js", "main.js")
+ROOTS = ("update.js", "early.js", "main.js")
 
 #: Is replaced by the links.
 MARK = "    <!-- The build puts a modulepreload for each further module here, so that they come in one hop. -->\n"

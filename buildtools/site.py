@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from buildtools.cache import sha256_of
 from buildtools.errors import BuildError
+from buildtools.release import FOLDER, MANIFEST
 from pyapp import headers
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 #: What static hosts (Cloudflare Pages) take for one file.
 MAX_FILE_BYTES = 25 * 1024 * 1024
 
-#: The host reads these; the page does not.
-UNLISTED = frozenset({"site.json", "_headers"})
+#: What lists the others cannot list itself; the host reads the other, and sends it to nobody.
+UNLISTED = frozenset({MANIFEST, "_headers"})
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def replacing(out: Path) -> Iterator[Path]:
         `out` is something that no build has made.
     """
     out = out.absolute()
-    if out.exists() and not (out / "site.json").is_file() and (not out.is_dir() or any(out.iterdir())):
+    if out.exists() and not _is_ours(out) and (not out.is_dir() or any(out.iterdir())):
         raise BuildError(f"{out} exists and is no site of ours", "name another folder with --out, or remove it")
     out.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
@@ -47,6 +48,10 @@ def replacing(out: Path) -> Iterator[Path]:
         _swap(fresh, out, stale)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _is_ours(out: Path) -> bool:
+    return any(path.is_file() for path in (out / MANIFEST, *out.glob(f"{FOLDER}/*/{MANIFEST}")))
 
 
 def _swap(fresh: Path, out: Path, stale: Path) -> None:
@@ -85,19 +90,17 @@ def copy_fixtures(source: Path, site: Path) -> None:
             shutil.copyfile(path, target / path.name)
 
 
-def write_manifest(site: Path, facts: Mapping[str, str | list[str] | None]) -> None:
-    """Write ``site.json``: the given facts, and every file with its size and hash.
+def write_manifest(site: Path, app: Path, facts: Mapping[str, str | list[str] | None]) -> None:
+    """Write ``site.json`` into the version's folder: the given facts, and every file with its size and hash.
 
-    Its ``version`` is a digest of the files, the same for the same site.
+    Its paths are relative to that folder.
     """
     files = [
-        {"path": path.relative_to(site).as_posix(), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
-        for path in _files(site)
+        {"path": os.path.relpath(path, app), "bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in _files(site)
     ]
     files.sort(key=lambda file: str(file["path"]))
-    version = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:12]
-    manifest = {"schema": "pyapp-site/1", "version": version, **facts, "files": files}
-    (site / "site.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    manifest = {"schema": "pyapp-site/2", "version": app.name, **facts, "files": files}
+    (app / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
 def check_site(site: Path) -> None:
@@ -115,4 +118,4 @@ def check_site(site: Path) -> None:
 
 
 def _files(site: Path) -> list[Path]:
-    return [path for path in site.rglob("*") if path.is_file() and path.relative_to(site).as_posix() not in UNLISTED]
+    return [path for path in site.rglob("*") if path.is_file() and path.name not in UNLISTED]

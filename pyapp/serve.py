@@ -321,7 +321,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.site.headers(self._path())
 
     def _refuse(self, status: HTTPStatus, extra: dict[str, str] | None = None) -> None:
-        self._send_text(status, f"{status.value} {status.phrase}", self._site_headers() | (extra or {}))
+        # What is not there now may be there later, whatever the rules say of the place: a version may come back.
+        rules = {name: value for name, value in self._site_headers().items() if name.lower() != "cache-control"}
+        self._send_text(status, f"{status.value} {status.phrase}", rules | {"Cache-Control": "no-store"} | (extra or {}))
 
     def _send_text(self, status: HTTPStatus, text: str, extra: dict[str, str]) -> None:
         body = f"{text}\n".encode()

@@ -99,7 +99,7 @@ export class Bridge {
 
   /**
    * A file of the site.
-   * @param {string} path relative to the site's root
+   * @param {string} path relative to the folder of the site's version
    * @returns {Promise<Uint8Array>}
    */
   async fetch(path) {

@@ -2,6 +2,7 @@
  * The page's side of the engines: it creates their workers, watches over them and ends them. It never talks to one:
  * whoever asked for the engine gets the port.
  */
+import { suspect } from './update.js';
 
 /** @typedef {{name: string, message: string, remedy: string}} WireError */
 /** @typedef {{worker: Worker, name: string, timer: ReturnType<typeof setTimeout> | undefined}} Hosted */
@@ -86,5 +87,6 @@ export class EngineHost {
     if (!this.#engines.has(id)) return;
     this.end(id);
     this.#onLost(id, error);
+    void suspect();
   }
 }

@@ -37,7 +37,7 @@ export class PythonHost {
     throw new AppError('NoRom', 'this site holds no ROM of the game', 'Choose a ROM file where the game is played.');
   };
 
-  /** @param {Site} site @param {URL} base the site's root */
+  /** @param {Site} site @param {URL} base the folder of the site's version */
   constructor(site, base) {
     this.#site = site;
     this.#base = base;

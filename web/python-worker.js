@@ -72,7 +72,7 @@ function booted() {
 const page = new Peer(/** @type {any} */ (self), {
   /**
    * @param {Site} site
-   * @param {string} base the site's root
+   * @param {string} base the folder of the site's version
    * @param {SharedArrayBuffer | null} shared two bytes: a 2 in the first stops Python that runs, the second counts typed texts that run
    */
   async boot(site, base, shared) {

@@ -1,9 +1,10 @@
 // The emulator's module and web/ale.js, as dist/ holds them, in Node.js. That it plays like ale_py is tested in test_emulator.py.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import test from 'node:test';
 
-const DIST = new URL('../../dist/', import.meta.url);
+const APP = new URL('../../dist/app/', import.meta.url);
+const DIST = new URL(`${readdirSync(APP)[0]}/`, APP);
 const { loadAle } = await import(new URL('ale.js', DIST).href);
 const WASM = readFileSync(new URL('ale/ale.wasm', DIST));
 const ROM = new Uint8Array(readFileSync(new URL('ale/breakout.bin', DIST)));

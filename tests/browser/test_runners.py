@@ -3,9 +3,10 @@
 import pytest
 
 FAKES = """
-const { verify, difference, trials } = await import('./runners/verify.js');
-const { climb } = await import('./runners/ladder.js');
-const { Nudger } = await import('./runners/readback.js');
+const app = document.querySelector('script[src]').src;
+const { verify, difference, trials } = await import(new URL('runners/verify.js', app));
+const { climb } = await import(new URL('runners/ladder.js', app));
+const { Nudger } = await import(new URL('runners/readback.js', app));
 const shapes = [{ name: 'x', type: 'float32', dims: [1, 3] }];
 const cases = trials(shapes);
 const doubled = ({ x }) => ({ y: { type: 'float32', dims: [1, 3], data: x.data.map((value) => 2 * value) } });

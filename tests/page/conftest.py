@@ -25,7 +25,7 @@ Open = Callable[..., AbstractContextManager[Visit]]
 def dist() -> Path:
     """Return the built site's folder."""
     folder = ROOT / "dist"
-    if not (folder / "site.json").is_file():
+    if not (folder / "index.html").is_file():
         pytest.fail(f"there is no site in {folder} – run `make build`; then `make test-page`", pytrace=False)
     return folder
 

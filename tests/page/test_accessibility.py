@@ -19,6 +19,7 @@ from selenium.webdriver.common.by import By
 
 from pyapp.foreign import read_foreign
 from pyapp.report import DepartureEntry, Failure, FaultEntry, FaultStep, HeatMap, Report, ReportError, parse_report
+from pyapp.sitefolder import app_folder
 
 from .conftest import ROOT
 from .game import Game
@@ -519,9 +520,13 @@ def test_a_breach_of_the_policy_is_seen(page):
     assert wait_until(lambda: in_log(page), "the log has the worker's breach", 5)
 
 
-def test_the_policy_allows_neither_inline_code_nor_eval(page):
+def test_the_policy_allows_neither_inline_code_nor_eval(page, dist):
     """As served, for the page and for its workers' scripts, which have policies of their own."""
-    for path in ("", "main.js", "engine-worker.js", "python-worker.js", "play/visitor-worker.js"):
+    app = app_folder(dist).relative_to(dist).as_posix()
+    for path in (
+        "",
+        *(f"{app}/{name}" for name in ("main.js", "engine-worker.js", "python-worker.js", "play/visitor-worker.js")),
+    ):
         script = "return (await fetch(argument)).headers.get('content-security-policy')"
         directives = {name: values for name, *values in map(str.split, page.page.run(script, f"./{path}").split(";"))}
         assert directives["default-src"] == ["'none'"]

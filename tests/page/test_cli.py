@@ -19,6 +19,7 @@ from browser import models
 
 from pyapp.onnxfile import TensorInfo, make_model, make_node
 from pyapp.report import parse_report
+from pyapp.sitefolder import app_folder
 
 PYAPP = [sys.executable, "-m", "pyapp.cli"]
 LIMIT_S = 120
@@ -104,7 +105,7 @@ def test_a_missing_site_is_exit_code_2_with_the_remedy(tmp_path):
 
 
 def test_a_site_with_a_file_missing_is_exit_code_2_with_the_reason(dist_copy):
-    (dist_copy / "fixtures" / "stress.npz").unlink()
+    (app_folder(dist_copy) / "fixtures" / "stress.npz").unlink()
     done = pyapp("check", *QUICK, dist=dist_copy)
     assert done.returncode == 2, done.stdout
     assert "fixtures/stress.npz could not be loaded: the server answered 404" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from buildtools.licences import spdx_ids
+from pyapp import headers
+from pyapp.sitefolder import app_folder
 
 from .conftest import ROOT
 
@@ -19,8 +22,14 @@ LARGEST = 25 * 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def site(dist) -> dict:
-    return json.loads((dist / "site.json").read_text())
+def app(dist) -> Path:
+    """Return the folder of the site's version, which the paths in its files begin at."""
+    return app_folder(dist)
+
+
+@pytest.fixture(scope="module")
+def site(app) -> dict:
+    return json.loads((app / "site.json").read_text())
 
 
 def files_of(dist: Path) -> list[Path]:
@@ -32,24 +41,38 @@ def test_no_file_is_too_large_to_deploy(dist):
     assert {path: size for path, size in sizes.items() if size > LARGEST} == {}
 
 
-def test_the_list_of_files_is_true(dist, site):
+def test_the_list_of_files_is_true(app, site):
     for entry in site["files"]:
-        content = (dist / entry["path"]).read_bytes()
+        content = (app / entry["path"]).read_bytes()
         assert (len(content), hashlib.sha256(content).hexdigest()) == (entry["bytes"], entry["sha256"]), entry["path"]
 
 
-def test_the_list_of_files_is_whole(dist, site):
-    listed = {entry["path"] for entry in site["files"]}
-    found = {path.relative_to(dist).as_posix() for path in files_of(dist)}
-    assert found - listed <= {"site.json", "_headers"}
+def test_the_list_of_files_is_whole(dist, app, site):
+    listed = {(app / entry["path"]).resolve() for entry in site["files"]}
+    found = {path.resolve() for path in files_of(dist)}
+    assert {path.name for path in found - listed} == {"site.json", "_headers"}
+    assert listed <= found
 
 
-def test_every_wheel_of_the_lock_is_there(dist, site):
-    packages = json.loads((dist / site["lock_path"]).read_text())["packages"]
+def test_what_a_page_loads_lies_in_the_folder_of_its_version(dist, app, site):
+    assert app.name == site["version"]
+    outside = {path.relative_to(dist).parts[0] for path in files_of(dist) if not path.is_relative_to(app)}
+    assert outside - {"runtime"} == {path.name for path in dist.iterdir() if path.is_file()}
+    # So that no file of another version can be taken for one of this.
+    assert {path.suffix for path in dist.iterdir() if path.is_file()} <= {"", ".html", ".svg"}
+    rules = headers.parse((dist / "_headers").read_text())
+    for path in (app / "main.js", app / "python" / "x.whl", dist / "runtime" / "x"):
+        assert "immutable" in headers.headers_for(rules, "/" + path.relative_to(dist).as_posix())["Cache-Control"]
+    for path in ("/", "/index.html", "/icon.svg", "/404.html"):
+        assert headers.headers_for(rules, path)["Cache-Control"] == "no-cache"
+
+
+def test_every_wheel_of_the_lock_is_there(app, site):
+    packages = json.loads((app / site["lock_path"]).read_text())["packages"]
     assert {"pyapp", "numpy"} <= packages.keys()
     for name, package in packages.items():
-        wheel = (dist / site["pyodide_path"] / package["file_name"]).resolve()
-        assert wheel.is_relative_to(dist.resolve()), name
+        wheel = (app / site["pyodide_path"] / package["file_name"]).resolve()
+        assert wheel.parent == (app / "python").resolve(), name
         assert hashlib.sha256(wheel.read_bytes()).hexdigest() == package["sha256"], name
         for needed in package["depends"]:
             assert needed in packages, f"{name} needs {needed}"
@@ -69,7 +92,7 @@ class References(HTMLParser):
 def test_everything_that_the_page_names_is_there(dist):
     references = References()
     references.feed((dist / "index.html").read_text())
-    assert "main.js" in references.found
+    assert f"app/{app_folder(dist).name}/main.js" in references.found
     for reference in references.found:
         assert not re.match(r"\w+:|//", reference), f"{reference} is not on this site"
         assert (dist / reference).is_file(), reference
@@ -86,26 +109,26 @@ def test_every_module_that_a_module_imports_is_there(dist):
             assert target.exists(), f"{path.name} names {target}"
 
 
-def test_every_file_belongs_to_a_part_with_a_licence(dist):
-    parts = json.loads((dist / "licences.json").read_text())["parts"]
+def test_every_file_belongs_to_a_part_with_a_licence(dist, app):
+    parts = json.loads((app / "licences.json").read_text())["parts"]
     covered = {path for part in parts for path in part["files"]}
     # What lists the others, and what comes after the list, is ours.
-    written = {"licences.json", "site.json", "_headers", *(part["text"] for part in parts)}
-    found = {path.relative_to(dist).as_posix() for path in files_of(dist)}
+    written = {"licences.json", "site.json", "../../_headers", *(part["text"] for part in parts)}
+    found = {os.path.relpath(path, app) for path in files_of(dist)}
     assert found - covered - written == set()
     assert covered <= found
     for part in parts:
-        assert len((dist / part["text"]).read_text()) > 200, part["name"]
+        assert len((app / part["text"]).read_text()) > 200, part["name"]
 
 
-def test_what_is_inside_is_listed_where_it_is(dist):
-    parts = json.loads((dist / "licences.json").read_text())["parts"]
+def test_what_is_inside_is_listed_where_it_is(app):
+    parts = json.loads((app / "licences.json").read_text())["parts"]
     inside = {path: {part["name"] for part in parts if path in part["files"]} for part in parts for path in part["files"]}
     assert "Dawn and Tint" in inside[next(path for path in inside if path.endswith(".jspi.wasm"))]
     assert "Dawn and Tint" not in inside[next(path for path in inside if path.endswith("threaded.wasm"))]
 
 
-def test_the_licences_folder_holds_what_occurs(dist):
-    parts = json.loads((dist / "licences.json").read_text())["parts"]
+def test_the_licences_folder_holds_what_occurs(app):
+    parts = json.loads((app / "licences.json").read_text())["parts"]
     occurring = {one for part in parts for one in spdx_ids(part["licence"])}
     assert occurring == {path.stem for path in (ROOT / "LICENSES").iterdir()}

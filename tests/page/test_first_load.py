@@ -11,6 +11,7 @@ import pytest
 
 from pyapp.chromium import BrowserError, BrowserOptions, open_page
 from pyapp.serve import SiteServer
+from pyapp.sitefolder import app_folder
 
 from .visit import Visit
 
@@ -45,7 +46,8 @@ class FirstVisit:
         self.until_ready = self.asked()
 
     def asked(self) -> list[str]:
-        return [match[1] for line in [*self._log] if (match := re.match(r'"GET /([^ ?#]*)\S* HTTP', line))]
+        """Return the paths, without the folder of the version."""
+        return [match[1] for line in [*self._log] if (match := re.match(r'"GET /(?:app/\w+/)?([^ ?#]*)\S* HTTP', line))]
 
     def wait_for(self, path: str) -> bool:
         deadline = time.monotonic() + 60
@@ -75,7 +77,8 @@ def test_what_is_loaded_keeps_to_its_budget(first, dist):
     sizes = dict.fromkeys(BUDGET, 0)
     # The model may be on its way by now, and nobody waits for it.
     for path in set(first.until_ready) - {MODEL}:
-        sizes[group_of(path)] += (dist / (path or "index.html")).stat().st_size
+        [file] = [one for one in (app_folder(dist) / path, dist / (path or "index.html")) if one.is_file()]
+        sizes[group_of(path)] += file.stat().st_size
     for group, size in sizes.items():
         assert 0.95 * BUDGET[group] <= size <= BUDGET[group], (group, size)
 
@@ -89,7 +92,7 @@ def test_the_model_comes_after_python_and_unasked(first):
 
 def test_every_module_is_asked_for_at_once(first, dist):
     # All that the page's modules import is named in its HTML, so none has to wait until another has been read.
-    named = set(re.findall(r'(?:href|src)="([\w./-]+\.js)"', (dist / "index.html").read_text()))
+    named = set(re.findall(r'(?:href|src)="app/\w+/([\w./-]+\.js)"', (dist / "index.html").read_text()))
     workers = [path for path in first.until_ready if path.endswith(".js") and not path.startswith(("runtime/", "vendor/"))]
     before = workers[: workers.index("python-worker.js")]
     assert set(before) <= named
@@ -116,13 +119,14 @@ def test_using_a_thing_loads_it(first, what, use):
 
 def test_without_the_model_the_page_is_ready_and_asks_for_it_again(dist, tmp_path):
     site = Path(shutil.copytree(dist, tmp_path / "site"))
-    away = (site / MODEL).rename(tmp_path / "away")
+    model = app_folder(site) / MODEL
+    away = model.rename(tmp_path / "away")
     with SiteServer(site) as server, open_page(BrowserOptions(gpu="none"), server.url) as page:
         assert page.evaluate("len(states)")["repr"] == "60"
         assert page.evaluate("model is None")["repr"] == "True"
         with pytest.raises(BrowserError, match=r"breakout_dqn\.onnx"):
             page.check({"engines": ["wasm-1"], "runs": 5, "warmup": 1})
-        away.rename(site / MODEL)
+        away.rename(model)
         report = page.check({"engines": ["wasm-1"], "runs": 5, "warmup": 1})
         assert [entry["agree"] for entry in report["parity"]] == [60, 600]
         assert page.evaluate("model == page.model and len(model) > 6e6")["repr"] == "True"

@@ -35,7 +35,7 @@ def harmless(page):
     unfold(page)
     assert page.driver.title == "WASM or WebGPU? – an ONNX model, checked on your machine"
     found = page.driver.execute_script("""
-        const could = 'img, script:not([src="early.js"], [src="main.js"]), iframe, object, embed, [href^="javascript:"]';
+        const could = 'img, script:not([src^="app/"]), iframe, object, embed, [href^="javascript:"]';
         const wrong = document.querySelectorAll(could);
         const handles = (one) => [...one.attributes].some(({ name }) => name.startsWith('on'));
         const handled = [...document.querySelectorAll('*')].filter(handles);

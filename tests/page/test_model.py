@@ -11,6 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from selenium.webdriver.common.by import By
 
+from pyapp.sitefolder import app_folder
+
 from .test_pictures import assert_fits, set_look
 from .visit import wait_until
 
@@ -318,14 +320,15 @@ def test_a_node_that_errs_is_found_and_saved(page, folder):
     assert fault["kind"] == "none"
 
 
-def test_an_address_is_loaded_or_told(page):
+def test_an_address_is_loaded_or_told(page, dist):
     def load(address):
         field = page.driver.find_element(By.ID, "model-address")
         field.clear()
         field.send_keys(address)
         return changed(page, field.submit)
 
-    base = page.driver.current_url.partition("?")[0]
+    site = page.driver.current_url.partition("?")[0]
+    base = site + app_folder(dist).relative_to(dist).as_posix() + "/"
     assert load(f"{base}fixtures/breakout_dqn.onnx") == ""
     assert page.page.get("model")["model"]["name"] == "breakout_dqn.onnx"
     for address, fault in (

@@ -9,6 +9,8 @@ import time
 import pytest
 from selenium.webdriver import ActionChains, Keys
 
+from pyapp.sitefolder import app_folder
+
 from .game import Game
 from .visit import wait_until
 
@@ -448,9 +450,10 @@ await page.agent.play(RandomPolicy(1))
 def test_without_a_rom_in_the_site_the_visitor_brings_one(visit, dist, tmp_path):
     site = tmp_path / "site"
     shutil.copytree(dist, site)
-    rom = shutil.move(site / "ale" / "breakout.bin", tmp_path / "my game.bin")
-    facts = json.loads((site / "site.json").read_text())
-    (site / "site.json").write_text(json.dumps(facts | {"rom_path": None}))
+    app = app_folder(site)
+    rom = shutil.move(app / "ale" / "breakout.bin", tmp_path / "my game.bin")
+    facts = json.loads((app / "site.json").read_text())
+    (app / "site.json").write_text(json.dumps(facts | {"rom_path": None}))
     other = tmp_path / "other.bin"
     other.write_bytes(b"\0" * 2048)
     with visit(site=site) as page:

@@ -354,7 +354,7 @@ def test_two_hundred_values_of_a_megabyte_leave_the_memory_as_it_was(page):
 def test_every_example_runs(page, name):
     source = (Path(__file__).parents[2] / "web" / "examples" / name).read_text()
     answer = page.page.run(
-        "return (await import(new URL('main.js', document.baseURI))) && pyappPage.evaluate(argument)", source
+        "return (await import(document.querySelector('script[src$=\"main.js\"]').src)) && pyappPage.evaluate(argument)", source
     )
     assert "traceback" not in answer, answer["traceback"]
     page.assert_no_engines()
@@ -363,7 +363,8 @@ def test_every_example_runs(page, name):
 def test_code_in_an_address_is_shown_and_not_run(visit):
     with visit() as page:
         address = page.page.run("""
-            const { toHash } = await import('./permalink.js');
+            const app = document.querySelector('script[src]').src;
+            const { toHash } = await import(new URL('permalink.js', app));
             return new URL(await toHash("import js; js.globalThis.brought = 1\\nprint('ran')"), location.href).href;
         """)
         page.driver.get("about:blank")

@@ -16,6 +16,7 @@ from pyapp.cases import load_suite
 from pyapp.chromium import BrowserOptions, launch
 from pyapp.recipe import Recipe, module_text, template_path
 from pyapp.serve import SiteServer
+from pyapp.sitefolder import app_folder
 
 ORDER = (0, 1, 0, 2)
 """States that are asked one after the other: a graph that replays an earlier answer is wrong at once."""
@@ -80,7 +81,7 @@ def recipe_of(engine: str) -> Recipe:
 
 @pytest.fixture(scope="module")
 def suite(dist: Path):
-    return load_suite("states", (dist / "fixtures" / "states.npz").read_bytes())
+    return load_suite("states", (app_folder(dist) / "fixtures" / "states.npz").read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +89,13 @@ def site(dist: Path, suite, tmp_path_factory) -> Path:
     """Return a copy of the site with the page, all modules and small models."""
     copy = tmp_path_factory.mktemp("own")
     shutil.copytree(dist, copy, dirs_exist_ok=True)
+    shutil.copytree(app_folder(dist) / "fixtures", copy / "fixtures")
     (copy / "own.html").write_text(OWN_PAGE)
     (copy / "own.js").write_text(OWN_SCRIPT)
     (copy / "states.bin").write_bytes(suite.observation[:3].astype(np.float32).tobytes())
     for engine in ENGINES:
         recipe = recipe_of(engine)
-        (copy / f"{engine}.mjs").write_text(module_text(recipe, (dist / template_path(recipe)).read_text()))
+        (copy / f"{engine}.mjs").write_text(module_text(recipe, (app_folder(dist) / template_path(recipe)).read_text()))
     for small in (models.typed, models.copied, models.nameless):
         (copy / f"{small.__name__}.onnx").write_bytes(small())
     return copy

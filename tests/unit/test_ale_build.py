@@ -16,10 +16,11 @@ from types import SimpleNamespace
 import pytest
 
 import build_wheel
-from buildtools import ale, lock, site, sources, tools
+from buildtools import ale, site, sources, tools
 from buildtools.cache import Cache, sha256_of
 from buildtools.errors import BuildError
 from buildtools.progress import Progress
+from pyapp.sitefolder import app_folder
 
 type Build = Callable[[], Path]
 
@@ -266,9 +267,15 @@ def test_the_manifest_says_whether_there_is_a_rom(
 ) -> None:
     without_other_steps(monkeypatch)
     wanted = []
-    monkeypatch.setattr(ale, "add_emulator", lambda *_, with_rom: wanted.append(with_rom))
+
+    def add_emulator(root: Path, site: Path, fetch: sources.Fetch, *, with_rom: bool) -> None:
+        wanted.append(with_rom)
+        (site / "ale").mkdir()
+        (site / "ale" / "NOTICE.txt").touch()  # the page names it
+
+    monkeypatch.setattr(ale, "add_emulator", add_emulator)
     assert build_wheel.main(["--out", str(tmp_path / "dist"), *arguments]) == 0
-    manifest = json.loads((tmp_path / "dist" / "site.json").read_text())
+    manifest = json.loads((app_folder(tmp_path / "dist") / "site.json").read_text())
     assert (manifest["ale_path"], manifest["rom_path"], wanted) == ("ale/ale.wasm", path, [path is not None])
 
 
@@ -290,13 +297,12 @@ def test_a_failure_leaves_the_old_site(
 def without_other_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = {"info": {"python": "3.12.7"}, "packages": {"pyapp": {"version": "0", "file_name": "pyapp-0.whl", "depends": []}}}
     monkeypatch.setattr(build_wheel, "build_python", lambda plan, pyodide, target: target.mkdir() or needed)
+    monkeypatch.setattr(build_wheel, "add_lock", lambda *_: None)
     for name in ("copy_runtime", "compress_runtime"):
         monkeypatch.setattr(build_wheel.runtime, name, lambda *_: None)
     monkeypatch.setattr(build_wheel.vendor, "bundle_vendor", lambda *_: None)
     monkeypatch.setattr(build_wheel.preloads, "add_preloads", lambda *_: None)
     monkeypatch.setattr(build_wheel.licences, "add_licences", lambda *_: None)
-    monkeypatch.setattr(lock, "pinned", lambda *_: needed)
-    monkeypatch.setattr(lock, "check_lock", lambda *_: None)
     monkeypatch.setattr(site, "check_site", lambda *_: None)
 
 

@@ -75,12 +75,14 @@ def test_neither_contestant_always_comes_first(common):
 
 def test_the_overlay_serves_the_site_and_the_bare_pages_from_one_copy(common, tmp_path, monkeypatch):
     (tmp_path / "index.html").write_text("site")
-    (tmp_path / "site.json").write_text('{"ort_path": "runtime/ort/"}')
+    (tmp_path / "app" / "0").mkdir(parents=True)
+    (tmp_path / "app" / "0" / "site.json").write_text('{"ort_path": "../../runtime/ort/"}')
     monkeypatch.setenv("PYAPP_DIST", str(tmp_path))
     with common.overlay() as site:
         assert (site.folder / "index.html").read_text() == "site"
         assert (site.folder / "bench" / "bare.html").is_file()
         assert site.path("ort_path") == "/runtime/ort/"
+        assert site.address("fixtures/x.onnx") == "/app/0/fixtures/x.onnx"
         assert site.page("bare.html", ort="/runtime/ort/") == f"{site.url}bench/bare.html?ort=%2Fruntime%2Fort%2F"
     assert not site.folder.exists()
 

@@ -172,16 +172,17 @@ def test_the_page_is_copied_without_what_editors_read(project: Path, tmp_path: P
 
 
 def test_the_manifest_names_every_file_and_is_the_same_for_the_same_site(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    for name, text in {"b/x.js": "1", "a.js": "22", "_headers": "/*"}.items():
-        (tmp_path / name).write_text(text)
-    site.write_manifest(tmp_path, {"pyapp": "0.1.0"})
-    first = (tmp_path / "site.json").read_text()
-    site.write_manifest(tmp_path, {"pyapp": "0.1.0"})
-    assert (tmp_path / "site.json").read_text() == first
+    app = tmp_path / "app" / "0123"
+    (app / "b").mkdir(parents=True)
+    for path, text in {app / "b" / "x.js": "1", tmp_path / "index.html": "22", tmp_path / "_headers": "/*"}.items():
+        path.write_text(text)
+    site.write_manifest(tmp_path, app, {"pyapp": "0.1.0"})
+    first = (app / "site.json").read_text()
+    site.write_manifest(tmp_path, app, {"pyapp": "0.1.0"})
+    assert (app / "site.json").read_text() == first
     manifest = json.loads(first)
-    assert (manifest["schema"], manifest["pyapp"]) == ("pyapp-site/1", "0.1.0")
-    assert [(file["path"], file["bytes"]) for file in manifest["files"]] == [("a.js", 2), ("b/x.js", 1)]
+    assert (manifest["schema"], manifest["pyapp"], manifest["version"]) == ("pyapp-site/2", "0.1.0", "0123")
+    assert [(file["path"], file["bytes"]) for file in manifest["files"]] == [("../../index.html", 2), ("b/x.js", 1)]
     assert manifest["files"][0]["sha256"] == hashlib.sha256(b"22").hexdigest()
 
 

@@ -69,7 +69,7 @@ def test_a_whole_site_is_written(root, licences):
     licences.write()
     first, *others = json.loads((root / "site" / "licences.json").read_text())["parts"]
     assert first["name"] == "pyapp and its page"
-    assert first["files"] == ["fixtures/model.onnx", "index.html"]
+    assert first["files"] == ["fixtures/model.onnx", "../../index.html"]
     assert [part["name"] for part in others] == ["Arcade Learning Environment", "thing"], "there is no ROM in this site"
     assert others[1] == {
         "name": "thing",

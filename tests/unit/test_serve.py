@@ -89,6 +89,11 @@ def test_a_later_rule_replaces_what_it_detaches(server: SiteServer) -> None:
     assert ask(server, "/runtime/a.wasm").headers.get_all("Cache-Control") == ["immutable"]
 
 
+def test_what_is_not_there_is_kept_by_no_cache(server: SiteServer) -> None:
+    answer = ask(server, "/runtime/b.wasm")
+    assert (answer.status, answer.headers.get_all("Cache-Control")) == (404, ["no-store"])
+
+
 def test_headers_are_read_anew(server: SiteServer, root: Path) -> None:
     (root / "_headers").write_text("/*\n X-New: 1\n")
     assert ask(server).headers["X-New"] == "1"

@@ -6,7 +6,7 @@ import { AppError, toWireError } from '../wire.js';
 
 /**
  * @param {HTMLElement} details a `details` element with its summary
- * @param {URL} base the site's root
+ * @param {URL} base the folder of the site's version
  */
 export function licences(details, base) {
   const said = h('p', { class: 'error', role: 'alert', hidden: true });

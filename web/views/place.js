@@ -1,3 +1,4 @@
+import { suspect } from '../update.js';
 import { toWireError } from '../wire.js';
 import { ProgressView } from './progress.js';
 
@@ -53,5 +54,6 @@ export class Place {
     const { message, remedy } = toWireError(thrown);
     this.#parts.error.textContent = remedy ? `${message}. ${remedy}` : message;
     this.#parts.error.hidden = false;
+    void suspect();
   }
 }

@@ -49,7 +49,7 @@ export class PythonView {
   /**
    * @param {HTMLElement} root
    * @param {PythonHost} python
-   * @param {URL} base the site's root
+   * @param {URL} base the folder of the site's version
    * @param {Store} store
    */
   constructor(root, python, base, store) {
