@@ -15,6 +15,7 @@ from buildtools import (
     licences,
     lock,
     npm,
+    offline,
     precompress,
     preloads,
     release,
@@ -139,6 +140,7 @@ def build_site(plan: Plan, out: Path) -> None:
                 "rom_path": ale.ROM if plan.with_rom else None,
             }
             site.write_manifest(fresh, app, facts)
+            offline.add_worker(plan.root / "web" / offline.NAME, fresh, app)
             site.check_site(fresh)
         if plan.precompressed:
             with step("brotli and gzip"):

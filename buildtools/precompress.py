@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtools.cache import sha256_of
-from buildtools.release import MANIFEST
-from buildtools.site import UNLISTED
 from buildtools.tools import run_tool
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ LEAST_BYTES = 256
 ENCODINGS = ("br", "gz")
 
 #: Hosts read these themselves, and never send them.
-NEVER = UNLISTED - {MANIFEST}
+NEVER = frozenset({"_headers"})
 
 
 @dataclass(frozen=True)

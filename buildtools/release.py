@@ -19,7 +19,7 @@ FOLDER = "app"
 MANIFEST = "site.json"
 
 #: What browsers and hosts look for at the site's root, whatever its version.
-ROOT = ("index.html", "404.html", "_headers", "icon*")
+ROOT = ("index.html", "404.html", "_headers", "icon*", "manifest.webmanifest", "service-worker.js")
 
 #: Its folders have versions of their own, which change seldom.
 RUNTIME = "runtime"

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from buildtools import offline
 from buildtools.cache import sha256_of
 from buildtools.errors import BuildError
 from buildtools.release import FOLDER, MANIFEST
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 #: What static hosts (Cloudflare Pages) take for one file.
 MAX_FILE_BYTES = 25 * 1024 * 1024
 
-#: What lists the others cannot list itself; the host reads the other, and sends it to nobody.
-UNLISTED = frozenset({MANIFEST, "_headers"})
+#: What lists others cannot list itself; the host reads its rules, and sends them to nobody.
+UNLISTED = frozenset({MANIFEST, offline.NAME, "_headers"})
 
 
 @contextmanager

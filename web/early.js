@@ -1,10 +1,12 @@
 /**
  * What takes longest begins first: Python boots while the rest of the page's modules are still on their way.
  */
+import { isolate } from './isolation.js';
 import { PythonHost } from './python-host.js';
 import { AppError } from './wire.js';
 
 export const base = new URL('.', import.meta.url);
+export const root = new URL('../../', base);
 
 /** @returns {Promise<import('./types.d.ts').Site>} */
 async function readSite() {
@@ -14,6 +16,8 @@ async function readSite() {
 }
 
 async function begin() {
+  // What began here would be over in a moment.
+  if (await isolate(root)) await new Promise(() => {});
   const site = await readSite();
   const python = new PythonHost(site, base);
   const booted = python.boot();

@@ -2,8 +2,9 @@
  * The page: boots Python, asks it on a click, shows results as they come.
  */
 import { Asking } from './asking.js';
-import { base, early } from './early.js';
+import { base, early, root } from './early.js';
 import { publicPage } from './public-page.js';
+import { setQuiet } from './quiet.js';
 import { Results } from './results.js';
 import { readSettings } from './settings.js';
 import { Store } from './store.js';
@@ -30,6 +31,9 @@ const QUESTION = ['wasm-1', 'webgpu-stock'];
 /** The engines in which something may go wrong. */
 const SUSPECTS = ['webgpu-stock', 'webgpu-fast', 'wasm-2'];
 
+/** What is asked at once, as by programs, comes before the page is kept for later. */
+const IDLE_MS = 3_000;
+
 /** Messages with output that are kept for programs. */
 const KEPT_OUTPUT = 10_000;
 
@@ -44,6 +48,7 @@ const check = new Place({
 /** @param {import('./public-page.js').State} state */
 function setState(state) {
   publicPage.state = state;
+  setQuiet(state === 'booting' || state === 'running');
   document.documentElement.dataset.state = state;
 }
 
@@ -177,9 +182,16 @@ async function main() {
   new ComparedView(byId('compared'), (suite, index) => python.picture(suite, index)).show('states', 60);
   play.enable();
   ready();
+  void whenIdle().then(async () => (await import('./offline.js')).keepOffline(byId('offline'), root));
   const last = await store.read('report');
   // What was found about a model that is not here any more is no beginning to go on from.
   if (last && !last.model && !publicPage.report) reports.offerLast(() => asking.recall(last));
+}
+
+/** Nobody is waiting for an answer, and hasn't been for a while. */
+async function whenIdle() {
+  do await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+  while (publicPage.state !== 'ready');
 }
 
 /** @param {unknown} thrown */

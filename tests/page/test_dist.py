@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import struct
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def test_the_list_of_files_is_true(app, site):
 def test_the_list_of_files_is_whole(dist, app, site):
     listed = {(app / entry["path"]).resolve() for entry in site["files"]}
     found = {path.resolve() for path in files_of(dist)}
-    assert {path.name for path in found - listed} == {"site.json", "_headers"}
+    assert {path.name for path in found - listed} == {"site.json", "_headers", "service-worker.js"}
     assert listed <= found
 
 
@@ -59,11 +60,11 @@ def test_what_a_page_loads_lies_in_the_folder_of_its_version(dist, app, site):
     outside = {path.relative_to(dist).parts[0] for path in files_of(dist) if not path.is_relative_to(app)}
     assert outside - {"runtime"} == {path.name for path in dist.iterdir() if path.is_file()}
     # So that no file of another version can be taken for one of this.
-    assert {path.suffix for path in dist.iterdir() if path.is_file()} <= {"", ".html", ".svg"}
+    assert {path.name for path in dist.glob("*.js")} == {"service-worker.js"}
     rules = headers.parse((dist / "_headers").read_text())
     for path in (app / "main.js", app / "python" / "x.whl", dist / "runtime" / "x"):
         assert "immutable" in headers.headers_for(rules, "/" + path.relative_to(dist).as_posix())["Cache-Control"]
-    for path in ("/", "/index.html", "/icon.svg", "/404.html"):
+    for path in ("/", "/index.html", "/icon.svg", "/404.html", "/service-worker.js", "/manifest.webmanifest"):
         assert headers.headers_for(rules, path)["Cache-Control"] == "no-cache"
 
 
@@ -76,6 +77,22 @@ def test_every_wheel_of_the_lock_is_there(app, site):
         assert hashlib.sha256(wheel.read_bytes()).hexdigest() == package["sha256"], name
         for needed in package["depends"]:
             assert needed in packages, f"{name} needs {needed}"
+
+
+def test_the_page_can_be_installed(dist):
+    """What Chromium asks of a page for that: a name, a start, and icons of two sizes, which are what they say."""
+    manifest = json.loads((dist / "manifest.webmanifest").read_text())
+    assert (manifest["start_url"], manifest["scope"], manifest["display"]) == ("./", "./", "standalone")
+    assert manifest["short_name"]
+    sizes = {}
+    for icon in manifest["icons"]:
+        content = (dist / icon["src"]).read_bytes()
+        if icon["type"] == "image/png":
+            width, height = struct.unpack(">II", content[16:24])
+            assert content.startswith(b"\x89PNG")
+            assert icon["sizes"] == f"{width}x{height}"
+            sizes[width, icon.get("purpose", "any")] = icon["src"]
+    assert sizes.keys() == {(192, "any"), (512, "any"), (512, "maskable")}
 
 
 class References(HTMLParser):
@@ -113,7 +130,7 @@ def test_every_file_belongs_to_a_part_with_a_licence(dist, app):
     parts = json.loads((app / "licences.json").read_text())["parts"]
     covered = {path for part in parts for path in part["files"]}
     # What lists the others, and what comes after the list, is ours.
-    written = {"licences.json", "site.json", "../../_headers", *(part["text"] for part in parts)}
+    written = {"licences.json", "site.json", "../../service-worker.js", "../../_headers", *(part["text"] for part in parts)}
     found = {os.path.relpath(path, app) for path in files_of(dist)}
     assert found - covered - written == set()
     assert covered <= found

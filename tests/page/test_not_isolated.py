@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from .deployed import quiet_site
 from .visit import engine, section
 
 
 @pytest.fixture(scope="module")
-def page(visit):
-    with visit("?engines=wasm-1,wasm-2,wasm-N&runs=20&warmup=2", isolated=False) as page:
+def page(visit, dist, tmp_path_factory):
+    # A service worker would add the headers, as test_offline.py sees.
+    site = quiet_site(dist, tmp_path_factory.mktemp("site"))
+    with visit("?engines=wasm-1,wasm-2,wasm-N&runs=20&warmup=2", isolated=False, site=site) as page:
         yield page
 
 
