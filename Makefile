@@ -74,7 +74,7 @@ test-browser: .venv/.test-stamp chromium ## Tests inside Pyodide; needs dist/
 	$(BIN)/pytest tests/browser
 
 .PHONY: test-page
-test-page: .venv/.test-stamp node_modules/.stamp chromium firefox java ## Tests of the page through Selenium; needs dist/
+test-page: .venv/.test-stamp node_modules/.stamp chromium firefox nginx java ## Tests of the page through Selenium; needs dist/
 	$(BIN)/pytest tests/page
 
 # $(1): packages; $(2): what to do where there is no apt-get.
@@ -96,6 +96,11 @@ $(call apt,chromium chromium-driver,$(call no_apt,chromium or chromedriver))
 firefox:
 	@if command -v firefox-esr >/dev/null; then exit; fi; \
 $(call apt,firefox-esr,$(call no_apt,firefox-esr))
+
+.PHONY: nginx
+nginx:
+	@if command -v nginx >/dev/null || [ -x /usr/sbin/nginx ]; then exit; fi; \
+$(call apt,nginx,$(call no_apt,nginx))
 
 # A Selenium Grid runs on it.
 .PHONY: java
