@@ -5,7 +5,8 @@ network of 10 Mbit/s with round trips of 40 ms (`loading/throttle.py`: a proxy, 
 All three come from the same server with the same compression. JupyterLite is built here from PyPI with the versions and hashes
 of `loading/jupyterlite.txt`, and gets a Pyodide of the same version as ours, from its own origin.
 
-Cold is the first page of the browser; second is the next visit, from its HTTP cache. *Shell*: painted, and its controls are
+Cold is the first page of the browser; second is the next visit, from its HTTP cache; kept is one more of ours, when its service
+worker has kept the site, which then answers for it. *Shell*: painted, and its controls are
 there. *Ready*: our page says so; JupyterLite has printed 1 after `import numpy`; the bare page has imported numpy. *Check*: a
 check of ours with one engine and five runs, begun at ready, is done.
 """
@@ -63,6 +64,8 @@ SEEN = """
     const paint = performance.getEntriesByName('first-contentful-paint')[0];
     return { ...benchLoad, paint: paint ? performance.timeOrigin + paint.startTime : 0 };
 """
+
+OFFLINE = "document.getElementById('offline')"
 
 CHECK = """
     document.getElementById('run').click();
@@ -139,20 +142,37 @@ def visit(driver: PageDriver, page: Contestant, network: SlowNetwork) -> Load:
     return Load(ms, received, asked)
 
 
-def visits(page: Contestant, mbit_s: float, round_trip_ms: float) -> tuple[Load, Load]:
-    """Visit a page twice in a browser of its own: cold, and once more."""
+def visits(page: Contestant, mbit_s: float, round_trip_ms: float) -> dict[str, Load]:
+    """Visit a page in a browser of its own: cold, once more, and again when the page is kept, where it says that it is."""
     with SlowNetwork(mbit_s, round_trip_ms) as network:
         browser = launch(BrowserOptions(arguments=network.arguments), "none")
         try:
             driver = PageDriver(browser, "about:blank")
             watch = (PAGES / "watch-load.js").read_text(encoding="utf-8")
             browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": watch})
-            cold = visit(driver, page, network)
+            found = {"cold": visit(driver, page, network)}
             time.sleep(SETTLE_S)
             browser.get("about:blank")
-            return cold, visit(driver, page, network)
+            found["second"] = visit(driver, page, network)
+            if driver.run(f"return {OFFLINE} !== null"):
+                network.unlimited = True
+                wait_kept(driver)
+                time.sleep(SETTLE_S)
+                network.unlimited = False
+                browser.get("about:blank")
+                found["kept"] = visit(driver, page, network)
+            return found
         finally:
             browser.quit()
+
+
+def wait_kept(driver: PageDriver) -> None:
+    """Wait until the page has been kept for use without a network."""
+    deadline = time.monotonic() + LIMIT_S
+    while "works without a network" not in (said := driver.run(f"return {OFFLINE}.textContent")):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the page was not kept within {LIMIT_S} s: {said!r}")
+        time.sleep(POLL_S)
 
 
 @contextlib.contextmanager
@@ -203,10 +223,10 @@ Found = dict[tuple[str, str], list[Load]]
 
 def measure(pages: dict[str, Contestant], rounds: int, mbit_s: float, round_trip_ms: float) -> Found:
     """Let the pages take turns."""
-    found: Found = {(name, cache): [] for name in pages for cache in ("cold", "second")}
+    found: Found = {}
     for name in turns(list(pages), rounds):
-        for cache, one in zip(("cold", "second"), visits(pages[name], mbit_s, round_trip_ms), strict=True):
-            found[name, cache].append(one)
+        for cache, one in visits(pages[name], mbit_s, round_trip_ms).items():
+            found.setdefault((name, cache), []).append(one)
     return found
 
 
@@ -241,18 +261,20 @@ def main() -> int:
         found = measure(pages, arguments.rounds, arguments.mbit, arguments.round_trip)
     print_table(found)
     ready = {name: medians([one.ms for one in found[name, "cold"]])["ready"] for name in ("ours", "JupyterLite", "bare")}
-    shell = medians([one.ms for one in found["ours", "second"]])["shell"]
+    shell = {cache: medians([one.ms for one in found["ours", cache]])["shell"] for cache in ("second", "kept")}
     print(f"ours / bare, cold, until ready: {ready['ours'] / ready['bare']:.3f}")
-    print(f"the second visit showed itself after {shell:.0f} ms (at most {SHELL_LIMIT_MS:.0f})")
+    for cache, ms in shell.items():
+        print(f"the {cache} visit showed itself after {ms:.0f} ms (at most {SHELL_LIMIT_MS:.0f})")
     print(f"{before} before, {load()} after")
     return finish(
         "first_load",
         ratio=ready["ours"] / ready["JupyterLite"],
         bound=BOUND,
         n=arguments.rounds,
-        condition=shell <= SHELL_LIMIT_MS,
+        condition=max(shell.values()) <= SHELL_LIMIT_MS,
         against_bare=round(ready["ours"] / ready["bare"], 4),
-        second_shell_ms=round(shell),
+        second_shell_ms=round(shell["second"]),
+        kept_shell_ms=round(shell["kept"]),
         mbit_s=round(seen, 2),
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import urllib3
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import JavascriptException, WebDriverException
 
 from pyapp.ownmodel import OwnModel
 
@@ -198,11 +198,14 @@ class PageDriver:
     def has_adapter(self) -> bool:
         """Whether WebGPU finds a graphics adapter in this browser; a GPU process that is just starting is waited for."""
         deadline = time.monotonic() + ADAPTER_LIMIT_S
-        while not self.run("return navigator.gpu ? (await navigator.gpu.requestAdapter()) !== null : false"):
+        while True:
+            # A page that isolates itself loads itself once more, under whoever waits for an answer.
+            with contextlib.suppress(JavascriptException):
+                if self.run("return navigator.gpu ? (await navigator.gpu.requestAdapter()) !== null : false"):
+                    return True
             if time.monotonic() > deadline:
                 return False
             time.sleep(POLL_S)
-        return True
 
     def get(self, name: str) -> Any:  # noqa: ANN401 - whatever the page shows under this name
         """Return a property of `pyappPage`: ``state``, ``progress``, ``report`` or ``error``."""

@@ -4,7 +4,7 @@
 import { Asking } from './asking.js';
 import { base, early, root } from './early.js';
 import { publicPage } from './public-page.js';
-import { setQuiet } from './quiet.js';
+import { isIdle, setQuiet } from './quiet.js';
 import { Results } from './results.js';
 import { readSettings } from './settings.js';
 import { Store } from './store.js';
@@ -48,7 +48,7 @@ const check = new Place({
 /** @param {import('./public-page.js').State} state */
 function setState(state) {
   publicPage.state = state;
-  setQuiet(state === 'booting' || state === 'running');
+  setQuiet('page', state === 'booting' || state === 'running');
   document.documentElement.dataset.state = state;
 }
 
@@ -191,7 +191,7 @@ async function main() {
 /** Nobody is waiting for an answer, and hasn't been for a while. */
 async function whenIdle() {
   do await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-  while (publicPage.state !== 'ready');
+  while (!isIdle());
 }
 
 /** @param {unknown} thrown */

@@ -2,6 +2,7 @@
  * The page's side of Python: starts its worker, serves what Python asks of the page, and passes on what it tells.
  */
 import { EngineHost } from './engine-host.js';
+import { setQuiet } from './quiet.js';
 import { AppError, Peer, transfer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').Site} Site */
@@ -134,7 +135,11 @@ export class PythonHost {
   /** @template T @param {Promise<T>} answer @returns {Promise<T>} */
   #watched(answer) {
     this.#typed.add(answer);
-    const ended = () => this.#typed.delete(answer);
+    setQuiet(answer, true);
+    const ended = () => {
+      this.#typed.delete(answer);
+      setQuiet(answer, false);
+    };
     answer.then(ended, ended);
     return answer;
   }

@@ -65,7 +65,7 @@ def test_a_check_prints_its_tables_and_writes_its_report(dist, tmp_path):
 
 def test_a_changed_weight_is_exit_code_1(dist_copy):
     model = models.patched(models.changed_weight())
-    replace(dist_copy / "fixtures" / "breakout_dqn.onnx", model)
+    replace(app_folder(dist_copy) / "fixtures" / "breakout_dqn.onnx", model)
     done = pyapp("check", *QUICK, dist=dist_copy)
     assert done.returncode == 1, done.stderr
     assert re.search(r"states +\| wasm-1 +\| +\d+ / 60 .* NO ", done.stdout)

@@ -14,7 +14,7 @@ def page(visit):
 def ask(page, stub):
     """Run `requireAdapter` of gpu.js in the page, after `stub` has changed what the browser answers."""
     return page.page.run(f"""
-        const {{ requireAdapter }} = await import(new URL('gpu.js', location.href));
+        const {{ requireAdapter }} = await import(new URL('gpu.js', document.querySelector('script[src]').src));
         const gpu = navigator.gpu;
         const restore = [];
         const define = (target, name, value) => {{

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pyapp.chromium import BrowserOptions, PageDriver, launch
+from pyapp.chromium import BrowserOptions, PageDriver, launch, open_page
 from pyapp.serve import SiteServer
 
 from .deployed import Deployed, kept_versions, open_ready, quiet_site, ready, reload_by_click, replace, says
@@ -167,6 +167,9 @@ def test_nothing_is_fetched_while_the_page_boots_or_measures(deployed, server, d
     page = PageDriver(driver, server.url)
     page.wait_ready()
     assert not page.run(HELD)
+    driver.execute_script("void pyappPage.evaluate('import asyncio; await asyncio.sleep(1)')")
+    assert page.run(HELD), "what was typed may measure"
+    wait_until(lambda: not page.run(HELD), "it has ended", 5)
     page.start("tournament", {"engines": ["wasm-1"], "games": 2})
     wait_until(lambda: page.get("state") == "running", "it plays", 10)
     assert page.run(HELD)
@@ -191,6 +194,12 @@ def test_on_a_host_without_the_headers_the_page_isolates_itself_with_one_reload(
         wait_until(lambda: says(driver, "#offline") == KEPT, "the site is kept", 60)
     open_ready(driver, server.url)
     assert driver.execute_script("return crossOriginIsolated"), "nor without a network"
+
+
+def test_a_command_waits_for_that_reload(deployed):
+    with SiteServer(deployed.site, isolated=False) as server, open_page(BrowserOptions(gpu="auto"), server.url) as page:
+        assert page.run("return crossOriginIsolated")
+        assert page.evaluate("1 + 1")["repr"] == "2"
 
 
 def test_where_that_does_not_help_the_page_is_not_reloaded_again_and_again(deployed, driver):

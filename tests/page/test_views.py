@@ -129,7 +129,7 @@ def test_what_it_means_is_said_in_sentences(page, report):
 def test_what_is_said_late_of_an_earlier_report_is_dropped(page, report):
     said = page.page.run(
         """
-        const { Results } = await import(new URL('results.js', document.baseURI));
+        const { Results } = await import(new URL('results.js', document.querySelector('script[src]').src));
         const told = Promise.withResolvers(), asked = Promise.withResolvers();
         const verdict = async () => ({ engine: null, decided: false, sentence: '', lines: [], next_steps: [] });
         const python = { picture: async () => new Uint8Array(7056), summarize: () => (asked.resolve(), told.promise), verdict };

@@ -3,6 +3,7 @@ import { handOver } from '../play/canvas.js';
 import { Input } from '../play/input.js';
 import { Rounds } from '../play/round.js';
 import { Visitor } from '../play/visitor.js';
+import { setQuiet } from '../quiet.js';
 import { AppError, toWireError } from '../wire.js';
 import { BoardView } from './board.js';
 import { Controls } from './controls.js';
@@ -432,6 +433,7 @@ export class PlayView {
   /** @param {State} state @param {string} said */
   #enter(state, said) {
     this.#state = state;
+    setQuiet(this, state === 'starting' || state === 'playing');
     this.#input.active = state === 'playing';
     this.#input.ready = this.#hasGame;
     this.#start.disabled = state === 'starting' || this.#busy || !this.#hasPython;
