@@ -11,6 +11,7 @@ from selenium.webdriver import ActionChains, Keys
 
 from pyapp.sitefolder import app_folder
 
+from .deployed import quiet_site
 from .game import Game
 from .visit import wait_until
 
@@ -520,8 +521,9 @@ def test_without_python_the_visitor_plays_on(page):
         page.page.wait_ready()
 
 
-def test_without_isolation_the_agent_plays_by_message(visit):
-    with visit(isolated=False) as page:
+def test_without_isolation_the_agent_plays_by_message(visit, dist, tmp_path):
+    # A service worker would add the headers.
+    with visit(isolated=False, site=quiet_site(dist, tmp_path)) as page:
         game = Game(page)
         game.start()
         wait_until(lambda: game.agent_frames > 60, "the agent plays", 10)
