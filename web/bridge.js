@@ -2,10 +2,14 @@
  * The bridge: all of JavaScript that Python sees, as one small set of verbs. Python's half, with the same names, is
  * `pyapp/browser/bridge.py`.
  */
+import { download, insist } from './download.js';
 import { hasLanes, Lane } from './lane.js';
 import { AppError, Peer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').WireError} WireError */
+
+/** Modules that come with the first game. */
+const EMULATOR = ['ale.js', 'ale-checks.js', 'ale-game.js', 'wasi.js'];
 
 const LANE_LIMIT_MS = 10_000;
 
@@ -102,14 +106,13 @@ export class Bridge {
    * @param {string} path relative to the folder of the site's version
    * @returns {Promise<Uint8Array>}
    */
-  async fetch(path) {
-    const response = await fetch(new URL(path, this.#siteBase)).catch((error) => {
-      throw new AppError('DownloadFailed', `${path} could not be loaded: ${error.message}`, 'Check the connection and reload.');
-    });
-    if (!response.ok) {
-      throw new AppError('DownloadFailed', `${path} could not be loaded: the server answered ${response.status}`, 'Is the site complete? Build it again with `make build`.');
-    }
-    return new Uint8Array(await response.arrayBuffer());
+  fetch(path) {
+    return download(this.#part(path));
+  }
+
+  /** @param {string} path */
+  #part(path) {
+    return { url: new URL(path, this.#siteBase).href, bytes: this.#site.files.find((file) => file.path === path)?.bytes };
   }
 
   /**
@@ -126,7 +129,7 @@ export class Bridge {
   }
 
   async #loadCartridge() {
-    const [{ loadAle }, wasm, rom] = await Promise.all([import('./ale.js'), this.fetch(this.#site.ale_path), this.#rom()]);
+    const [{ loadAle }, wasm, rom] = await Promise.all([insist(() => import('./ale.js'), EMULATOR.map((path) => this.#part(path))), this.fetch(this.#site.ale_path), this.#rom()]);
     const ale = await loadAle(wasm);
     return { ale, open: (/** @type {number} */ sticky, /** @type {number} */ seed) => ale.open(rom, sticky, seed) };
   }

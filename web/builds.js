@@ -4,6 +4,7 @@
  * `wasm` holds the CPU only. `jspi` and `asyncify` hold the native WebGPU provider; jspi is smaller but needs
  * `WebAssembly.Suspending`. asyncify's wasm is over the 25 MiB that static hosts accept, so the site ships it gzipped.
  */
+import { download } from './download.js';
 import { AppError } from './wire.js';
 
 /** @typedef {import('./types.d.ts').EngineSpec} EngineSpec */
@@ -66,13 +67,22 @@ export async function loadBuild(name, base, threads) {
 }
 
 /**
+ * @param {string} name a key of BUILDS
+ * @param {URL} base where the builds' files are
+ * @param {import('./download.js').Part[]} files of all builds
+ * @returns {import('./download.js').Part[]} those that `loadBuild` and the first session load
+ */
+export function filesOf(name, base, files) {
+  const { entry, glue, wasm } = BUILDS[name];
+  const urls = [entry, glue, wasm].map((file) => new URL(file, base).href);
+  return files.filter(({ url }) => urls.includes(url));
+}
+
+/**
  * @param {URL} url
  * @returns {Promise<ArrayBuffer>}
  */
 async function gunzip(url) {
-  const response = await fetch(url);
-  if (!response.ok || !response.body) {
-    throw new AppError('DownloadFailed', `${url.pathname} answered ${response.status}`, 'Check the connection and reload.');
-  }
-  return new Response(response.body.pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+  const packed = new Blob([await download({ url: url.href })]);
+  return new Response(packed.stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
 }

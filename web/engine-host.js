@@ -2,27 +2,35 @@
  * The page's side of the engines: it creates their workers, watches over them and ends them. It never talks to one:
  * whoever asked for the engine gets the port.
  */
+import { insist, MODULES, partsOf } from './download.js';
 import { suspect } from './update.js';
+import { AppError, toWireError } from './wire.js';
 
-/** @typedef {{name: string, message: string, remedy: string}} WireError */
-/** @typedef {{worker: Worker, name: string, timer: ReturnType<typeof setTimeout> | undefined}} Hosted */
+/** @typedef {import('./types.d.ts').WireError} WireError */
+/** @typedef {{worker: Worker, name: string, timer: ReturnType<typeof setTimeout> | undefined, loaded: boolean}} Hosted */
 
 /** After a limit has passed, time for messages that were already under way (a page that was frozen wakes up late). */
 const GRACE_MS = 1_000;
 
 export class EngineHost {
   #ortBase;
+  /** Of onnxruntime-web. */
+  #files;
+  #modules;
   #onLost;
   #nextId = 1;
   /** @type {Map<number, Hosted>} */
   #engines = new Map();
 
   /**
-   * @param {URL} ortBase where onnxruntime-web's files are
+   * @param {import('./types.d.ts').Site} site
+   * @param {URL} base the site's root
    * @param {(id: number, error: WireError) => void} onLost called when an engine ends that nobody asked to end
    */
-  constructor(ortBase, onLost) {
-    this.#ortBase = ortBase;
+  constructor(site, base, onLost) {
+    this.#ortBase = new URL(site.ort_path, base);
+    this.#files = partsOf(site, base, site.ort_path);
+    this.#modules = partsOf(site, base, MODULES);
     this.#onLost = onLost;
   }
 
@@ -34,15 +42,25 @@ export class EngineHost {
     const id = this.#nextId++;
     const worker = new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name });
     /** @type {Hosted} */
-    const hosted = { worker, name, timer: undefined };
+    const hosted = { worker, name, timer: undefined, loaded: false };
     this.#engines.set(id, hosted);
     worker.addEventListener('message', ({ data }) => this.#watch(id, hosted, data));
-    worker.addEventListener('error', (event) => {
-      event.preventDefault();
-      this.#lose(id, { name: 'EngineCrashed', message: `engine ${name} stopped: ${event.message || 'its worker failed to load'}`, remedy: 'Run the check again; reload the page if it happens twice.' });
+    // A worker says something as soon as it has loaded.
+    const loaded = new Promise((resolve, reject) => {
+      worker.addEventListener('message', resolve, { once: true });
+      worker.addEventListener('error', (event) => {
+        event.preventDefault();
+        const error = new AppError('EngineCrashed', `engine ${name} stopped: ${event.message || 'its worker failed to load'}`, 'Run the check again; reload the page if it happens twice.');
+        reject(error);
+        if (hosted.loaded) this.#lose(id, error);
+      });
     });
+    insist(() => loaded, this.#modules).then(
+      () => (hosted.loaded = true),
+      (error) => this.#lose(id, error),
+    );
     const { port1, port2 } = new MessageChannel();
-    worker.postMessage({ port: port1, ortBase: this.#ortBase.href }, [port1]);
+    worker.postMessage({ port: port1, ortBase: this.#ortBase.href, files: this.#files }, [port1]);
     return { id, port: port2 };
   }
 
@@ -72,21 +90,17 @@ export class EngineHost {
   #watch(id, hosted, { busy, limitMs }) {
     clearTimeout(hosted.timer);
     if (!busy) return;
-    const error = {
-      name: 'EngineTimeout',
-      message: `engine ${hosted.name} did not finish "${busy}" within ${(limitMs / 1000).toFixed(1)} s and was ended`,
-      remedy: 'Run the check without it, or give it a longer limit.',
-    };
+    const error = new AppError('EngineTimeout', `engine ${hosted.name} did not finish "${busy}" within ${(limitMs / 1000).toFixed(1)} s and was ended`, 'Run the check without it, or give it a longer limit.');
     hosted.timer = setTimeout(() => {
       hosted.timer = setTimeout(() => this.#lose(id, error), GRACE_MS);
     }, limitMs);
   }
 
-  /** @param {number} id @param {WireError} error */
+  /** @param {number} id @param {unknown} error */
   #lose(id, error) {
     if (!this.#engines.has(id)) return;
     this.end(id);
-    this.#onLost(id, error);
+    this.#onLost(id, toWireError(error));
     void suspect();
   }
 }

@@ -4,9 +4,10 @@
  * The page starts it with a MessagePort, over which somebody else (Python, as it happens) calls the verbs below. Before
  * and after each verb it tells the page how long the verb may take, so that the page can end a worker that hangs.
  */
-import { loadBuild, pickBuild } from './builds.js';
+import { filesOf, loadBuild, pickBuild } from './builds.js';
 import { clockStep } from './clock.js';
 import { DeviceWatch } from './device.js';
+import { insist } from './download.js';
 import { adapterFacts, requireAdapter } from './gpu.js';
 import { serveLane } from './lane.js';
 import { listenForProfile, nodesOf } from './profile.js';
@@ -33,6 +34,8 @@ let measureStages = null;
 let openAnother = null;
 /** @type {URL} */
 let ortBase;
+/** @type {import('./download.js').Part[]} onnxruntime-web's */
+let files = [];
 /** Overlapping runs hang onnxruntime-web's WebGPU provider, so verbs wait for each other here. */
 let queue = Promise.resolve();
 
@@ -57,12 +60,15 @@ const verbs = {
     // Before onnxruntime-web is imported: it takes hold of what it uses when it starts.
     const gpuTrace = purpose === 'stages' && adapter ? new GpuTrace() : null;
     const wasmTrace = purpose === 'stages' && !adapter ? new WasmTrace() : null;
-    const ort = await loadBuild(build, ortBase, spec.threads);
-    const start = performance.now();
+    // Its wasm comes with the first session.
+    const { ort, opened, create_ms } = await insist(async () => {
+      const ort = await loadBuild(build, ortBase, spec.threads);
+      const start = performance.now();
+      const opened = await openRunner(ort, spec, model, purpose === 'profile');
+      return { ort, opened, create_ms: performance.now() - start };
+    }, filesOf(build, ortBase, files));
     openAnother = (another) => openRunner(ort, spec, another, purpose === 'profile');
-    const opened = await openAnother(model);
     runner = opened;
-    const create_ms = performance.now() - start;
     if (adapter) {
       const device = /** @type {GPUDevice} */ (await ort.env.webgpu.device);
       watch = new DeviceWatch(device);
@@ -220,6 +226,8 @@ self.addEventListener(
   'message',
   ({ data }) => {
     ortBase = new URL(data.ortBase);
+    files = data.files;
+    self.postMessage({ busy: null });
     const waiting = Object.entries(verbs).map(([verb, work]) => [verb, queued(verb, work)]);
     // Does not wait for its turn: it is there to see what becomes of a run that is under way.
     new Peer(data.port, { ...Object.fromEntries(waiting), lose: () => watch?.lose() });

@@ -6,6 +6,7 @@ import { base, early, root } from './early.js';
 import { publicPage } from './public-page.js';
 import { isIdle, setQuiet } from './quiet.js';
 import { Results } from './results.js';
+import { LANGUAGES } from './language.js';
 import { readSettings } from './settings.js';
 import { Store } from './store.js';
 import { AppError, toWireError } from './wire.js';
@@ -15,6 +16,7 @@ import { byId, h } from './views/dom.js';
 import { drawer } from './views/drawer.js';
 import { save } from './views/report-file.js';
 import { GamesAsk } from './views/games-ask.js';
+import { languageChoice } from './views/language-choice.js';
 import { licences } from './views/licences.js';
 import { ModelView } from './views/model.js';
 import { PauseButton } from './views/pause.js';
@@ -53,7 +55,7 @@ function setState(state) {
 }
 
 async function main() {
-  const { settings, unknown } = readSettings(new URLSearchParams(location.search));
+  const { settings, language, unknown } = readSettings(new URLSearchParams(location.search));
   const boot = new BootView(byId('boot'));
   const { site, python, booted } = await early;
   const store = new Store();
@@ -114,8 +116,8 @@ async function main() {
     publicPage.printed.push(...output);
     publicPage.printed.splice(0, publicPage.printed.length - KEPT_OUTPUT);
   });
-  python.on('crash', (message) => {
-    fail(new AppError('PythonCrashed', `Python stopped: ${message}`, 'Reload the page.'));
+  python.on('crash', (error) => {
+    fail(error);
     play.lose();
   });
   python.on('restart', () => {
@@ -177,7 +179,9 @@ async function main() {
   });
   check.onClick(() => asking.ask('check', form.settings), cancel);
   if (unknown.length) {
-    fault(new AppError('UnknownSetting', `the address has settings that this page does not know: ${unknown.join(', ')}`, 'Known are runs, warmup, seed, engines and threads.'));
+    fault(new AppError('UnknownSetting', `the address has settings that this page does not know: ${unknown.join(', ')}`, 'Known are runs, warmup, seed, engines, threads and lang.'));
+  } else if (language !== null && !LANGUAGES.some((known) => known === language)) {
+    fault(new AppError('UnknownLanguage', `the address asks for the language "${language}", which this page does not speak`, `Use one of lang=${LANGUAGES.join(', lang=')}.`));
   }
   new ComparedView(byId('compared'), (suite, index) => python.picture(suite, index)).show('states', 60);
   play.enable();
@@ -207,6 +211,7 @@ function base64(bytes) {
   return btoa(text);
 }
 
+languageChoice();
 licences(byId('licences'), base);
 setState('booting');
 main().catch(fail);

@@ -10,6 +10,8 @@ export const publicPage = {
   state: 'booting',
   /** @type {{stage: string, done: number, total: number} | null} */
   progress: null,
+  /** What was shown in another language than English and has no translation. @type {string[]} */
+  untranslated: [],
   /** @type {any} the last report */
   report: null,
   /** @type {import('./types.d.ts').WireError | null} */

@@ -1,6 +1,7 @@
 /**
  * The page's side of Python: starts its worker, serves what Python asks of the page, and passes on what it tells.
  */
+import { insist, MODULES, partsOf } from './download.js';
 import { EngineHost } from './engine-host.js';
 import { setQuiet } from './quiet.js';
 import { AppError, Peer, transfer } from './wire.js';
@@ -27,6 +28,8 @@ export class PythonHost {
   #engines;
   /** A byte that stops Python which runs, and one with how many typed texts run; there are none without shared memory. */
   #signals = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(2)) : null;
+  /** Whether it has started: before, who waits for that hears of its end. */
+  #booted = false;
   /** What was typed and has not ended. @type {Set<Promise<unknown>>} */
   #typed = new Set();
   /** @type {Record<string, (data: any) => void>} */
@@ -42,7 +45,7 @@ export class PythonHost {
   constructor(site, base) {
     this.#site = site;
     this.#base = base;
-    this.#engines = new EngineHost(new URL(site.ort_path, base), (id, error) => this.#peer.emit('engine-lost', { id, error }));
+    this.#engines = new EngineHost(site, base, (id, error) => this.#peer.emit('engine-lost', { id, error }));
     [this.#worker, this.#peer] = this.#start();
     document.addEventListener('visibilitychange', () => this.#peer.emit('visibility', { hidden: document.hidden }));
   }
@@ -59,7 +62,11 @@ export class PythonHost {
       askRom: () => this.askRom(),
     });
     peer.onEvent = (name, data) => this.#tell(name, data);
-    worker.addEventListener('error', (event) => this.#tell('crash', event.message || 'its worker failed to load'));
+    worker.addEventListener('error', (event) => {
+      const error = new AppError('PythonCrashed', `Python stopped: ${event.message || 'its worker failed to load'}`, 'Reload the page.');
+      peer.lose(error);
+      if (this.#booted) this.#tell('crash', error);
+    });
     return [worker, peer];
   }
 
@@ -81,7 +88,12 @@ export class PythonHost {
   }
 
   async boot() {
-    await this.#peer.call('boot', [this.#site, this.#base.href, this.#signals?.buffer ?? null]);
+    this.#booted = false;
+    const booting = this.#peer.call('boot', [this.#site, this.#base.href, this.#signals?.buffer ?? null]);
+    const loaded = insist(() => this.#peer.call('ping', []), partsOf(this.#site, this.#base, MODULES));
+    // Where a module did not come, that says more than that the worker has ended.
+    await Promise.all([loaded, booting.catch((error) => loaded.then(() => Promise.reject(error)))]);
+    this.#booted = true;
     this.#peer.emit('visibility', { hidden: document.hidden });
   }
 
@@ -96,7 +108,7 @@ export class PythonHost {
     try {
       await this.boot();
     } catch (error) {
-      this.#listeners.crash?.(/** @type {Error} */ (error).message);
+      this.#listeners.crash?.(error);
       throw error;
     }
     this.#listeners.booted?.(null);

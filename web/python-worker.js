@@ -2,6 +2,7 @@
  * The Python worker: boots Pyodide, hands it the bridge, and answers the page.
  */
 import { Bridge } from './bridge.js';
+import { insist, partsOf } from './download.js';
 import { OutputBuffer } from './output-buffer.js';
 import { AgentBoard } from './play/agent-board.js';
 import { painterFor } from './play/painter.js';
@@ -78,16 +79,17 @@ const page = new Peer(/** @type {any} */ (self), {
   async boot(site, base, shared) {
     const siteBase = new URL(base);
     bridge = new Bridge(page, site, siteBase);
-    const pyodide = await stage('Python', bytesOf(site, site.pyodide_path, ...site.boot_wheels), () => loadPython(site, siteBase));
+    const parts = partsOf(site, siteBase, site.pyodide_path, site.lock_path, ...site.boot_wheels);
+    const pyodide = await stage('Python', sizeOf(parts), () => insist(() => loadPython(site, siteBase), parts));
     files = pyodide.FS;
     if (shared) {
       signals = new Uint8Array(shared);
       pyodide.setInterruptBuffer(signals);
     }
-    await stage('packages', 0, () => loadPackages(pyodide));
+    await stage('packages', 0, () => insist(() => loadPackages(pyodide), parts));
     const start = await stage('import', 0, async () => pyodide.pyimport('pyapp.browser.page').start);
     // Its model is on the way when this is done: nobody needs it before something is asked.
-    python = await stage('states', bytesOf(site, ...STATES), () => start(bridge));
+    python = await stage('states', sizeOf(partsOf(site, siteBase, ...STATES)), () => start(bridge));
     start.destroy();
   },
 
@@ -310,9 +312,9 @@ function unwrap(json) {
   return answer;
 }
 
-/** @param {Site} site @param {...string} starts of paths */
-function bytesOf(site, ...starts) {
-  return site.files.filter(({ path }) => starts.some((start) => path.startsWith(start))).reduce((sum, { bytes }) => sum + bytes, 0);
+/** @param {import('./download.js').Part[]} parts */
+function sizeOf(parts) {
+  return parts.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
 }
 
 /**
@@ -357,7 +359,7 @@ async function loadPackages(pyodide) {
   // loadPackage does not reject when a download fails.
   for (const name of ['pyapp', 'numpy']) {
     if (!pyodide.loadedPackages[name]) {
-      throw new AppError('DownloadFailed', `the package ${name} could not be loaded: ${problems.join(' ')}`, 'Check the connection and reload.');
+      throw new AppError('PackageFailed', `the package ${name} could not be loaded: ${problems.join(' ')}`, 'Check the connection and reload.');
     }
   }
 }

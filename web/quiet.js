@@ -1,6 +1,6 @@
 /** While the page boots, measures, plays or runs what was typed, its service worker fetches nothing: it waits for the same lock. */
 
-const QUIET = 'pyapp quiet';
+const QUIET = 'pyapp-quiet';
 /** @type {Set<unknown>} */
 const reasons = new Set();
 /** @type {(() => void) | null} */

@@ -12,7 +12,7 @@
 const SITE = { version: '', rules: '', files: [] };
 
 /** The page holds it while it boots or measures; nothing is fetched then. */
-const QUIET = 'pyapp quiet';
+const QUIET = 'pyapp-quiet';
 const AT_ONCE = 4;
 const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',

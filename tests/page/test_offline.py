@@ -17,7 +17,7 @@ from .visit import Visit, section, wait_until
 KEPT = "This page is kept in this browser and works without a network."
 NOT_KEPT = "This page is not kept for use without a network"
 NEWER = "A new version of this page is there."
-HELD = "return (await navigator.locks.query()).held.some(({ name }) => name === 'pyapp quiet')"
+HELD = "return (await navigator.locks.query()).held.some(({ name }) => name === 'pyapp-quiet')"
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_nothing_is_fetched_while_the_page_boots_or_measures(deployed, server, d
     assert "service-worker.js" not in deployed.asked
     page.cancel()
     wait_until(lambda: page.get("state") == "ready", "it has stopped", 10)
-    driver.execute_script("void navigator.locks.request('pyapp quiet', () => new Promise((over) => (globalThis.over = over)))")
+    driver.execute_script("void navigator.locks.request('pyapp-quiet', () => new Promise((over) => (globalThis.over = over)))")
     before = len(deployed.asked)
     wait_until(lambda: "service-worker.js" in deployed.asked, "the worker is there", 30)
     time.sleep(1)

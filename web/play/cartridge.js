@@ -1,4 +1,5 @@
 /** The emulator and the game's ROM, fetched when they are first wanted; where the site has no ROM, the visitor's. */
+import { download } from '../download.js';
 import { AppError } from '../wire.js';
 
 /** @typedef {import('../types.d.ts').Site} Site */
@@ -56,30 +57,8 @@ export class Cartridge {
   }
 
   /** @param {string} path @param {OnLoaded} [onLoaded] */
-  async #fetch(path, onLoaded) {
-    try {
-      const response = await fetch(new URL(path, this.#base));
-      if (!response.ok) throw new AppError('DownloadFailed', `${path} could not be loaded: the server answered ${response.status}`, 'Is the site complete? Build it again with `make build`.');
-      return await read(response, (loaded) => onLoaded?.(loaded, this.#bytesOf(path)));
-    } catch (error) {
-      if (error instanceof AppError) throw error;
-      throw new AppError('DownloadFailed', `${path} could not be loaded: ${error instanceof Error ? error.message : error}`, 'Check the connection and press Start again.');
-    }
+  #fetch(path, onLoaded) {
+    const bytes = this.#bytesOf(path);
+    return download({ url: new URL(path, this.#base).href, bytes }, (loaded) => onLoaded?.(loaded, bytes));
   }
-}
-
-/**
- * @param {Response} response
- * @param {(loaded: number) => void} onLoaded
- */
-async function read(response, onLoaded) {
-  const chunks = [];
-  let loaded = 0;
-  const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body).getReader();
-  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
-    if (!value) continue;
-    chunks.push(value);
-    onLoaded((loaded += value.length));
-  }
-  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }

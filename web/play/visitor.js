@@ -1,4 +1,5 @@
 /** The page's side of the visitor's board: its worker, and what is asked of it. */
+import { insist } from '../download.js';
 import { AppError, Peer } from '../wire.js';
 import { handOver } from './canvas.js';
 
@@ -11,8 +12,14 @@ export class Visitor {
   /** @type {(state: VisitorState) => void} */
   onState = () => {};
 
-  /** @param {(error: AppError) => void} onLost */
-  constructor(onLost) {
+  #modules;
+
+  /**
+   * @param {import('../download.js').Part[]} modules those of its worker
+   * @param {(error: AppError) => void} onLost
+   */
+  constructor(modules, onLost) {
+    this.#modules = modules;
     this.#worker = new Worker(new URL('./visitor-worker.js', import.meta.url), { type: 'module', name: 'visitor' });
     this.#peer = new Peer(this.#worker);
     this.#worker.addEventListener('error', (event) => {
@@ -35,7 +42,7 @@ export class Visitor {
       if (name === 'state') this.onState(data);
       else if (name === 'frame') draw(data);
     };
-    await this.#peer.call('open', [wasm, rom, seed, offscreen], offscreen ? [offscreen] : []);
+    await insist(() => this.#peer.call('open', [wasm, rom, seed, offscreen], offscreen ? [offscreen] : []), this.#modules);
   }
 
   /** @param {Keys} keys */

@@ -1,4 +1,4 @@
-import { h, scientific, table } from './dom.js';
+import { count, h, scientific, table } from './dom.js';
 
 const COLUMNS = ['', 'output', 'agree', 'by', 'max |Δ|', 'max relative', 'max ULP', 'cosine', 'SNR', 'worst element'];
 
@@ -24,7 +24,7 @@ function row(entry) {
     criterion === 'argmax' ? 'largest score' : floats ? 'tolerance' : 'equality',
     scientific(entry.max_abs),
     scientific(entry.max_rel),
-    entry.max_ulp === null ? '–' : entry.max_ulp < 1e6 ? entry.max_ulp.toLocaleString('en') : scientific(entry.max_ulp),
+    entry.max_ulp === null ? '–' : entry.max_ulp < 1e6 ? count(entry.max_ulp) : scientific(entry.max_ulp),
     entry.cosine === null ? '–' : entry.cosine.toFixed(6),
     noise(entry),
     failures.length ? `case ${failures[0].case}: ${failures[0].failure}` : entry.max_abs === 0 ? 'none' : `case ${worst_case}, [${worst_index.join(', ')}]`,

@@ -1,6 +1,6 @@
 /** Charts of timings. Observable Plot is loaded with the first one, so that it costs the boot nothing. */
 import { shorten, timeAxis } from './axis.js';
-import { common, MARGIN, plain } from './plots.js';
+import { common, MARGIN, plain, plotting } from './plots.js';
 
 /** @typedef {{engine: string, samples_ms: number[], p50_ms: number, p95_ms: number, blocks: number[]}} Lane */
 
@@ -18,7 +18,7 @@ const BINS = 60;
  * @param {number} width
  */
 export async function cumulative(lanes, width) {
-  const { axisX, axisY, dot, gridY, line, plot, ruleX } = await import('../vendor/plot.js');
+  const { axisX, axisY, dot, gridY, line, plot, ruleX } = await plotting();
   const steps = lanes.flatMap(({ engine, samples_ms }) => {
     const sorted = samples_ms.toSorted((a, b) => a - b);
     return sorted.map((ms, i) => ({ engine, ms, share: (i + 1) / sorted.length }));
@@ -53,7 +53,7 @@ export async function cumulative(lanes, width) {
  * @param {number} width
  */
 export async function histogram(lanes, width) {
-  const { axisX, binX, plot, rectY, ruleX, ruleY, text } = await import('../vendor/plot.js');
+  const { axisX, binX, plot, rectY, ruleX, ruleY, text } = await plotting();
   const samples = lanes.flatMap(({ engine, samples_ms }) => samples_ms.map((ms) => ({ engine, ms })));
   const { type, domain, ticks, label } = timeAxis(times(lanes), inner(width));
   const [low, high] = domain;
@@ -86,7 +86,7 @@ export async function histogram(lanes, width) {
  * @param {number} width
  */
 export async function inOrder(lanes, width) {
-  const { axisY, dot, plot, ruleX, text } = await import('../vendor/plot.js');
+  const { axisY, dot, plot, ruleX, text } = await plotting();
   const samples = lanes.flatMap(({ engine, samples_ms }) => samples_ms.map((ms, run) => ({ engine, ms, run: run + 1 })));
   const rounds = lanes.flatMap(({ engine, blocks }) => {
     let run = 0.5;

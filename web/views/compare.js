@@ -1,6 +1,7 @@
 /** Two reports side by side. */
 import { toWireError } from '../wire.js';
 import { between, fixed, h, milliseconds, scientific, table } from './dom.js';
+import { when } from './report-file.js';
 import { CRITERIA, statusOf } from './verdict.js';
 
 /** @typedef {{report: any, name: string}} Named */
@@ -106,11 +107,9 @@ function cautions(reports) {
 
 /** @param {any[]} reports @returns {Row[]} */
 function environment(reports) {
-  /** @type {Line[]} */
-  const when = [['when', ({ environment: { created } }) => created.slice(0, 16).replace('T', ' ')]];
   const software = union(reports, ({ environment: { versions } }) => Object.keys(versions));
   const versions = software.map((name) => /** @type {Line} */ ([name, ({ environment: { versions } }) => versions[name]]));
-  return [...when.map((line) => row(reports, line)), ...[...MACHINE, ...SETTINGS, ...versions].map((line) => marked(reports, line))];
+  return [['when', ...reports.map(({ environment: { created } }) => when(created))], ...[...MACHINE, ...SETTINGS, ...versions].map((line) => marked(reports, line))];
 }
 
 /** @param {any[]} reports @returns {Row[]} */
@@ -159,11 +158,6 @@ function timed(label, entries, key, format) {
 /** @param {number | null} ratio */
 function times2(ratio) {
   return ratio === null ? NONE : `${ratio.toFixed(2)} ×`;
-}
-
-/** @param {any[]} reports @param {Line} line @returns {Row} */
-function row(reports, [label, of]) {
-  return [label, ...reports.map((report) => text(of(report)))];
 }
 
 /** A row whose values are marked where they differ. @param {any[]} reports @param {Line} line @returns {Row} */

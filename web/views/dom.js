@@ -1,5 +1,7 @@
 /** Small helpers to build elements; text is always text, never markup. */
 
+const COUNTS = new Intl.NumberFormat('en');
+
 /**
  * @param {string} id
  * @returns {HTMLElement}
@@ -74,6 +76,11 @@ export function fixed(value, digits = 1) {
 /** @param {number | null} low @param {number | null} high */
 export function between(low, high) {
   return low === null || high === null ? '–' : `${fixed(low)} to ${fixed(high)}`;
+}
+
+/** @param {number} number a whole one, as both of the page's languages write it */
+export function count(number) {
+  return COUNTS.format(number);
 }
 
 /** @param {number} bytes */

@@ -1,6 +1,6 @@
 import { cumulative, histogram, inOrder } from './charts.js';
 import { h, milliseconds, table, warningList } from './dom.js';
-import { chartWidth } from './plots.js';
+import { charted, chartWidth } from './plots.js';
 import { paragraph } from './sentences.js';
 
 /** While a race runs the table follows it this often; drawing takes time from the engines. */
@@ -69,8 +69,8 @@ export class FasterView {
     const width = this.#width();
     this.#drawnWidth = width;
     const charts = [
-      h('figure', {}, h('figcaption', {}, 'All runs of all engines: the further left, the faster'), legend(lanes), await cumulative(lanes, width)),
-      h('figure', {}, h('figcaption', {}, 'How often each time came'), await histogram(lanes, width)),
+      h('figure', {}, h('figcaption', {}, 'All runs of all engines: the further left, the faster'), legend(lanes), await charted(cumulative(lanes, width))),
+      h('figure', {}, h('figcaption', {}, 'How often each time came'), await charted(histogram(lanes, width))),
     ];
     if (turn !== this.#drawn) return; // a newer check has begun meanwhile
     this.#charts.replaceChildren(...charts);
@@ -93,7 +93,7 @@ export class FasterView {
 
   async #drawOrder() {
     const lanes = this.#timed();
-    if (this.#order.open && lanes.length) this.#orderChart.replaceChildren(await inOrder(lanes, this.#width()));
+    if (this.#order.open && lanes.length) this.#orderChart.replaceChildren(await charted(inOrder(lanes, this.#width())));
   }
 
   #tabulate() {

@@ -1,6 +1,7 @@
 /** Whose work the site holds, and under which licences: the build's list, loaded when it is opened. */
 import { h, table } from './dom.js';
-import { AppError, toWireError } from '../wire.js';
+import { download } from '../download.js';
+import { toWireError } from '../wire.js';
 
 /** @typedef {{name: string, version: string | null, licence: string, source: string, text: string, files: string[]}} Part */
 
@@ -16,9 +17,8 @@ export function licences(details, base) {
     if (!wanted || !(/** @type {HTMLDetailsElement} */ (details).open)) return;
     wanted = false;
     try {
-      const response = await fetch(new URL('licences.json', base));
-      if (!response.ok) throw new AppError('DownloadFailed', `licences.json answered ${response.status}`, 'Check the connection, and open it again.');
-      details.append(list((await response.json()).parts, base));
+      const read = await download({ url: new URL('licences.json', base).href });
+      details.append(list(JSON.parse(new TextDecoder().decode(read)).parts, base));
       said.hidden = true;
     } catch (error) {
       const { message, remedy } = toWireError(error);

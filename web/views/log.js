@@ -1,4 +1,4 @@
-import { button, h } from './dom.js';
+import { button, count, h } from './dom.js';
 import { draw } from './rich.js';
 
 /** Lines of one print that are shown at once; the rest on demand. */
@@ -92,8 +92,8 @@ class Printed {
     const hidden = this.#all ? 0 : Math.max(0, this.#lines.length - SHOWN_LINES);
     this.#pre.textContent = this.#lines.slice(hidden).join('\n');
     this.#more.hidden = hidden === 0;
-    const lost = this.#dropped ? `; ${this.#dropped.toLocaleString('en')} before them are gone` : '';
-    this.#more.textContent = `Show all ${this.#lines.length.toLocaleString('en')} lines${lost}`;
+    const lost = this.#dropped ? `; ${count(this.#dropped)} before them are gone` : '';
+    this.#more.textContent = `Show all ${count(this.#lines.length)} lines${lost}`;
   }
 
   #showAll() {

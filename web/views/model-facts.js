@@ -1,4 +1,4 @@
-import { h, megabytes, table } from './dom.js';
+import { count, h, megabytes, table } from './dom.js';
 
 const SHOWN_OPERATORS = 12;
 
@@ -12,7 +12,7 @@ export function facts({ model, ir_version, producer, domains }) {
     ['inputs', lines(model.inputs.map(signature))],
     ['outputs', lines(model.outputs.map(signature))],
     ['operators', listed],
-    ['parameters', model.parameters.toLocaleString('en')],
+    ['parameters', count(model.parameters)],
     ['size', megabytes(model.size)],
     ['opset', [`ai.onnx ${model.opset}`, ...others].join(', ') + `, file format ${ir_version}`],
     ['written by', producer || 'not said'],

@@ -2,7 +2,7 @@ import { adapterHasHalves } from '../gpu.js';
 import { download, sorted } from '../model-files.js';
 import { toWireError } from '../wire.js';
 import { CasesForm } from './cases-form.js';
-import { button, h } from './dom.js';
+import { button, count, h } from './dom.js';
 import { findings } from './findings.js';
 import { facts } from './model-facts.js';
 import { ProgressView } from './progress.js';
@@ -208,5 +208,5 @@ export class ModelView {
 /** @param {any} answer of a change @returns {string} */
 function said({ changes, proof }) {
   if (!changes) return 'Changed.';
-  return `Applied: ${changes.join('; ')}. Proven on ${proof.cases} cases: ${proof.numbers.toLocaleString('en')} numbers are the same, to the bit.`;
+  return `Applied: ${changes.join('; ')}. Proven on ${proof.cases} cases: ${count(proof.numbers)} numbers are the same, to the bit.`;
 }

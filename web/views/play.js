@@ -1,3 +1,4 @@
+import { MODULES, partsOf } from '../download.js';
 import { Cartridge } from '../play/cartridge.js';
 import { handOver } from '../play/canvas.js';
 import { Input } from '../play/input.js';
@@ -29,6 +30,7 @@ const CHECK_RUNS = 'The check runs, so both games wait.';
 export class PlayView {
   #python;
   #cartridge;
+  #modules;
   /** @type {State} */
   #state = 'idle';
   /** @type {Visitor | null} */
@@ -79,6 +81,7 @@ export class PlayView {
   constructor(root, python, site, base) {
     this.#python = python;
     this.#cartridge = new Cartridge(site, base);
+    this.#modules = partsOf(site, base, MODULES);
     this.#input = new Input(root, {
       keys: (keys) => this.#visitor?.press(keys),
       pause: () => this.#togglePause(),
@@ -264,7 +267,7 @@ export class PlayView {
   /** @param {{wasm: Uint8Array, rom: Uint8Array}} emulator @param {number} seed */
   async #openVisitor(emulator, seed) {
     this.#visitor?.end();
-    const visitor = new Visitor((error) => this.#loseVisitor(error));
+    const visitor = new Visitor(this.#modules, (error) => this.#loseVisitor(error));
     visitor.onState = (state) => this.#hearVisitor(state);
     const canvas = this.#boards.you.renewCanvas();
     this.#input.watch(canvas);

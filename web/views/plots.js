@@ -1,6 +1,26 @@
 /** What all charts have in common. */
+import { insist } from '../download.js';
+import { toWireError } from '../wire.js';
+import { h } from './dom.js';
 
 export const MARGIN = { left: 52, right: 20, bottom: 40 };
+
+/** Observable Plot, loaded with the first chart. */
+export function plotting() {
+  return insist(() => import('../vendor/plot.js'), [{ url: new URL('../vendor/plot.js', import.meta.url).href }]);
+}
+
+/**
+ * A chart, or why there is none: results must not be lost for want of a picture, and a table beside it has the numbers.
+ * @param {Promise<Element>} chart
+ * @returns {Promise<Element>}
+ */
+export function charted(chart) {
+  return chart.catch((error) => {
+    const { message, remedy } = toWireError(error);
+    return h('p', { class: 'note' }, `There is no chart: ${message}. ${remedy}`);
+  });
+}
 
 /** The colour of the engine with this place in a chart. @param {number} place */
 export function engineColor(place) {

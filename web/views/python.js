@@ -1,3 +1,4 @@
+import { download } from '../download.js';
 import { fromHash, toHash } from '../permalink.js';
 import { AppError, toWireError } from '../wire.js';
 import { ConsoleView } from './console.js';
@@ -193,9 +194,7 @@ export class PythonView {
 
   /** @param {URL} place */
   async #example(place) {
-    const response = await fetch(place);
-    if (!response.ok) throw new Error(`${place.pathname} answered ${response.status}`);
-    const text = await response.text();
+    const text = new TextDecoder().decode(await download({ url: place.href }));
     await this.#openEditor(true);
     if (this.#editor) this.#editor.text = text;
     this.#said.textContent = 'The example is in the editor; undo brings your text back.';

@@ -1,4 +1,5 @@
 /** Reports as files: how they are named, saved and read, and how one says where it comes from. */
+import { display, moment } from '../language.js';
 import { AppError } from '../wire.js';
 import { h } from './dom.js';
 
@@ -44,16 +45,14 @@ export async function read(file) {
   return file.text();
 }
 
-/** @param {any} report @returns {string} as in `1 Dec 2026, 05:12 UTC, Chrome 156` */
+/** @param {any} report @returns {(Node | string)[]} as in `1 Dec 2026, 05:12 UTC, Chrome 156` */
 export function origin({ environment }) {
-  return `${moment(environment.created)}, ${browserOf(environment.user_agent)}`;
+  return [when(environment.created), `, ${browserOf(environment.user_agent)}`];
 }
 
-/** @param {string} created */
-function moment(created) {
-  const date = new Date(created);
-  if (Number.isNaN(date.getTime())) return created;
-  return `${date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })} UTC`;
+/** A moment, written as the page's language does. @param {string} created */
+export function when(created) {
+  return h('time', { datetime: created }, moment(created, display.language));
 }
 
 /** @param {string} agent */

@@ -193,7 +193,7 @@ export class ReportView {
     this.#opened = { report, name: file.name };
     this.#showsOpened = true;
     this.#compares = false;
-    this.#showing.replaceChildren(h('strong', {}, 'Showing a saved report: '), `${file.name}, from ${origin(report)}.`);
+    this.#showing.replaceChildren(h('strong', {}, 'Showing a saved report: '), file.name, ', from ', ...origin(report), '.');
     this.#said.textContent = `${file.name} is open, and shown in the sections above.`;
   }
 

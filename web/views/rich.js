@@ -1,7 +1,8 @@
 /** Draws what Python describes of a value (`pyapp/rich.py`). */
+import { insist } from '../download.js';
 import { cumulative } from './charts.js';
-import { button, h, table } from './dom.js';
-import { chartWidth } from './plots.js';
+import { button, count, h, table } from './dom.js';
+import { charted, chartWidth } from './plots.js';
 
 const SCALE = 2;
 
@@ -41,13 +42,13 @@ function picture({ width, height, channels, data, label }) {
 /** @param {{caption: string, columns: string[], rows: string[][], lanes?: any[]}} shown @param {HTMLElement} root */
 async function drawTable({ caption, columns, rows, lanes }, root) {
   const found = h('div', { class: 'result' }, table(caption, columns, rows));
-  if (lanes?.length) found.append(await cumulative(lanes, chartWidth(root)));
+  if (lanes?.length) found.append(await charted(cumulative(lanes, chartWidth(root))));
   return found;
 }
 
 /** HTML that anybody may have written: no script, no style, no frame, no address that is not data. @param {string} html */
 async function safe(html) {
-  const { DOMPurify } = await import('../vendor/purify.js');
+  const { DOMPurify } = await insist(() => import('../vendor/purify.js'), [{ url: new URL('../vendor/purify.js', import.meta.url).href }]);
   const clean = DOMPurify.sanitize(plain(html), { RETURN_DOM_FRAGMENT: true, FORBID_TAGS: ['style', 'form', 'input', 'button', 'textarea', 'select'], FORBID_ATTR: ['style', 'id', 'name'], ALLOW_DATA_ATTR: false });
   for (const link of clean.querySelectorAll('[src], [href]')) {
     for (const name of ['src', 'href']) if (!/^(data:image\/|#)/i.test(link.getAttribute(name) ?? '#')) link.removeAttribute(name);
@@ -68,7 +69,7 @@ function plain(html) {
 function text({ text: whole, length, shown: most }) {
   const pre = h('pre', { class: 'result' }, whole.slice(0, most));
   if (length <= most) return pre;
-  const more = button(`Show all ${length.toLocaleString('en')} characters`, () => {
+  const more = button(`Show all ${count(length)} characters`, () => {
     pre.textContent = length > whole.length ? `${whole}… (only so much was kept)` : whole;
     more.remove();
   });

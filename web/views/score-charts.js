@@ -1,6 +1,6 @@
 /** Charts of the scores of whole games. Observable Plot is loaded with the first one. */
 import { shorten } from './axis.js';
-import { common, MARGIN, plain } from './plots.js';
+import { common, MARGIN, plain, plotting } from './plots.js';
 
 /** @typedef {{seed: number, score: number, truncated: boolean}} Game */
 /** @typedef {{engine: string, mean: number | null, low: number | null, high: number | null, reference_mean: number | null, played: Game[]}} Scores */
@@ -21,7 +21,7 @@ const GOLDEN = 0.618034;
  * @param {number} width
  */
 export async function byGame(entries, width) {
-  const { axisX, axisY, dot, gridY, line, plot } = await import('../vendor/plot.js');
+  const { axisX, axisY, dot, gridY, line, plot } = await plotting();
   const games = entries.flatMap(({ engine, played }, place) => {
     let sum = 0;
     // Where nothing is random all engines play the same games; a small shift keeps their dots apart.
@@ -58,7 +58,7 @@ export async function byGame(entries, width) {
  * @param {number} width
  */
 export async function spread(entries, width) {
-  const { axisX, dot, plot, ruleY, text, tickX } = await import('../vendor/plot.js');
+  const { axisX, dot, plot, ruleY, text, tickX } = await plotting();
   const games = entries.flatMap(({ engine, played }) => played.map((game, i) => ({ ...game, engine, at: GAMES_FROM + (1 - GAMES_FROM) * ((i * GOLDEN) % 1) })));
   const means = entries.filter(({ mean }) => mean !== null);
   const title = (/** @type {any} */ one) => `${one.engine}, ${told(one)}`;

@@ -69,7 +69,8 @@ export class SettingsView {
   }
 
   #share() {
-    history.replaceState(null, '', `${location.pathname}${writeSettings(this.settings)}`);
+    const language = new URLSearchParams(location.search).get('lang');
+    history.replaceState(null, '', `${location.pathname}${writeSettings(this.settings, language)}`);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { h, milliseconds, table, warningList } from './dom.js';
-import { chartWidth, MARGIN, plain } from './plots.js';
+import { charted, chartWidth, MARGIN, plain, plotting } from './plots.js';
 import { paragraph } from './sentences.js';
 
 /** In the order in which a run goes through them; the colours are the engines'. */
@@ -45,7 +45,7 @@ export class StagesView {
 
   async #draw() {
     const turn = ++this.#drawn;
-    const chart = await bars(this.#entries, chartWidth(this.#root));
+    const chart = await charted(bars(this.#entries, chartWidth(this.#root)));
     if (turn !== this.#drawn || !this.#entries.length) return;
     const shown = STAGES.filter((stage) => this.#entries.some(({ stages }) => stages.some((/** @type {any} */ one) => one.stage === stage)));
     const legend = h('ul', { class: 'legend' }, ...shown.map((stage) => h('li', { class: `engine-${STAGES.indexOf(stage)}` }, stage)));
@@ -68,7 +68,7 @@ function row({ engine, stages, sum_ms, total_ms, floor_ms }, shown) {
 
 /** @param {any[]} entries @param {number} width */
 async function bars(entries, width) {
-  const { axisX, barX, gridX, plot, text, tickX } = await import('../vendor/plot.js');
+  const { axisX, barX, gridX, plot, text, tickX } = await plotting();
   const stages = entries.flatMap(({ engine, stages: own }) => own.map((/** @type {any} */ one) => ({ engine, ...one })));
   const engines = entries.map(({ engine }) => engine);
   const y = { domain: engines, axis: /** @type {null} */ (null), padding: 0.45 };

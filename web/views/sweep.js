@@ -1,5 +1,5 @@
 import { h, milliseconds, scientific, table, warningList } from './dom.js';
-import { chartWidth, engineColor, MARGIN, plain } from './plots.js';
+import { charted, chartWidth, engineColor, MARGIN, plain, plotting } from './plots.js';
 import { paragraph } from './sentences.js';
 
 /** While a sweep runs its plot follows it this often; drawing takes time from the engines. */
@@ -81,7 +81,7 @@ export class SweepView {
     const points = [...this.#points.values()];
     const engines = [...new Set(points.map(({ engine }) => engine))];
     const shown = points.filter(({ width, p50_ms }) => width === Number(this.#width.value) && p50_ms !== null);
-    const chart = shown.length ? await curves(shown, engines, this.#perState.checked, chartWidth(this.#root)) : null;
+    const chart = shown.length ? await charted(curves(shown, engines, this.#perState.checked, chartWidth(this.#root))) : null;
     if (turn !== this.#drawn) return;
     const legend = h('ul', { class: 'legend' }, ...engines.map((engine, i) => h('li', { class: `engine-${i % 6}` }, engine)));
     const controls = h('p', { class: 'controls' }, h('label', {}, 'Network ', this.#width), h('label', {}, this.#perState, ' time of one state, not of a run'));
@@ -126,7 +126,7 @@ function pointRow({ engine, width, batch, p50_ms, p95_ms, per_state_ms, runs, ag
 
 /** @param {any[]} points @param {string[]} engines @param {boolean} perState @param {number} width */
 async function curves(points, engines, perState, width) {
-  const { axisX, axisY, dot, gridY, line, plot } = await import('../vendor/plot.js');
+  const { axisX, axisY, dot, gridY, line, plot } = await plotting();
   const y = perState ? 'per_state_ms' : 'p50_ms';
   const batches = [...new Set(points.map(({ batch }) => batch))].sort((a, b) => a - b);
   const sorted = points.toSorted((a, b) => a.batch - b.batch);

@@ -1,6 +1,6 @@
 import { DeparturesView } from './departures.js';
 import { between, fixed, h, table, warningList } from './dom.js';
-import { chartWidth } from './plots.js';
+import { charted, chartWidth } from './plots.js';
 import { byGame, spread } from './score-charts.js';
 import { paragraph } from './sentences.js';
 
@@ -86,7 +86,7 @@ export class TournamentView {
     this.#list();
     const played = entries.filter((entry) => entry.played.length);
     const width = chartWidth(this.#root);
-    const charts = played.length ? [await byGame(played, width), this.#ended ? await spread(played, width) : null] : [null, null];
+    const charts = played.length ? [await charted(byGame(played, width)), this.#ended ? await charted(spread(played, width)) : null] : [null, null];
     if (turn !== this.#drawn) return;
     const [live, spreading] = charts;
     this.#live.replaceChildren(...(live ? [h('figcaption', {}, 'Score of every game, and the mean so far as a line; hollow dots are games that were cut off'), legend(played), live] : []));

@@ -74,7 +74,7 @@ export class TuneView {
       'article',
       { class: 'engine recipe' },
       h('h3', {}, PURPOSES[/** @type {keyof typeof PURPOSES} */ (purpose)] ?? purpose),
-      h('p', {}, h('strong', {}, engine), `: ${milliseconds(ms)} (${milliseconds(low)} to ${milliseconds(high)})${batch > 1 ? ` for ${batch} states` : ''}`),
+      h('p', {}, h('strong', {}, engine), `: ${milliseconds(ms)} (${milliseconds(low)} to ${milliseconds(high)})`, batch > 1 ? ` for ${batch} states` : ''),
       ...(ties.length ? [h('p', { class: 'note' }, `As fast within the interval, but less simple: ${ties.join(', ')}.`)] : []),
       h(
         'div',

@@ -59,6 +59,7 @@ function row(engine, lines, criteria) {
 /** A sentence with an engine's name in bold, where it stands by itself: `wasm-1` is not in `wasm-16`. @param {string} sentence @param {string} engine @returns {(Node | string)[]} */
 function emphasized(sentence, engine) {
   const name = engine.replaceAll(/[^\w\s]/g, '\\$&');
-  const parts = sentence.split(new RegExp(`(?<![\\w-])${name}(?![\\w-])`));
-  return parts.flatMap((part, i) => (i ? [h('strong', {}, engine), part] : [part]));
+  const found = new RegExp(`(?<![\\w-])${name}(?![\\w-])`).exec(sentence);
+  // Only where it stands first: a sentence in pieces can hardly be translated.
+  return found ? [sentence.slice(0, found.index), h('strong', {}, engine), sentence.slice(found.index + engine.length)] : [sentence];
 }
