@@ -2,14 +2,11 @@
  * The bridge: all of JavaScript that Python sees, as one small set of verbs. Python's half, with the same names, is
  * `pyapp/browser/bridge.py`.
  */
-import { download, insist } from './download.js';
+import { download, insist, MODULES, partsOf } from './download.js';
 import { hasLanes, Lane } from './lane.js';
 import { AppError, Peer } from './wire.js';
 
 /** @typedef {import('./types.d.ts').WireError} WireError */
-
-/** Modules that come with the first game. */
-const EMULATOR = ['ale.js', 'ale-checks.js', 'ale-game.js', 'wasi.js'];
 
 const LANE_LIMIT_MS = 10_000;
 
@@ -107,12 +104,8 @@ export class Bridge {
    * @returns {Promise<Uint8Array>}
    */
   fetch(path) {
-    return download(this.#part(path));
-  }
-
-  /** @param {string} path */
-  #part(path) {
-    return { url: new URL(path, this.#siteBase).href, bytes: this.#site.files.find((file) => file.path === path)?.bytes };
+    const bytes = this.#site.files.find((file) => file.path === path)?.bytes;
+    return download({ url: new URL(path, this.#siteBase).href, bytes });
   }
 
   /**
@@ -129,7 +122,8 @@ export class Bridge {
   }
 
   async #loadCartridge() {
-    const [{ loadAle }, wasm, rom] = await Promise.all([insist(() => import('./ale.js'), EMULATOR.map((path) => this.#part(path))), this.fetch(this.#site.ale_path), this.#rom()]);
+    const module = insist(() => import('./ale.js'), partsOf(this.#site, this.#siteBase, MODULES));
+    const [{ loadAle }, wasm, rom] = await Promise.all([module, this.fetch(this.#site.ale_path), this.#rom()]);
     const ale = await loadAle(wasm);
     return { ale, open: (/** @type {number} */ sticky, /** @type {number} */ seed) => ale.open(rom, sticky, seed) };
   }

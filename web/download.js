@@ -1,12 +1,11 @@
 /**
  * The site's files, and what became of one that does not come: which it was, and whether the server refused it, went silent or gave only a part.
  */
+import { Patience } from './patience.js';
 import { AppError } from './wire.js';
 
 /** Who has sent nothing for so long sends nothing more. */
-export const SILENCE_MS = 20_000;
-/** A page that was frozen hears first that time has passed, and then what has come meanwhile. */
-const GRACE_MS = 1_000;
+const SILENCE_MS = 20_000;
 
 /** @typedef {{url: string, bytes?: number}} Part a file of the site, and its size where that is known */
 
@@ -19,18 +18,20 @@ const GRACE_MS = 1_000;
  * @throws {AppError} `DownloadFailed`
  */
 export async function download({ url, bytes }, onLoaded = () => {}, how = {}) {
-  const silence = new Silence();
+  const silence = new AbortController();
+  const patience = new Patience(() => silence.abort());
   /** @type {Uint8Array<ArrayBuffer>[]} */
   const chunks = [];
   let loaded = 0;
   let begun = false;
   try {
+    patience.begin(SILENCE_MS);
     const response = await fetch(url, { ...how, signal: silence.signal });
     if (!response.ok) throw failed(url, `the server answered ${response.status}`, 'Reload the page. If that does not help, the site is not complete and has to be deployed again.');
     begun = true;
     const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body).getReader();
     for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
-      silence.heard();
+      patience.begin(SILENCE_MS);
       if (!value) continue;
       chunks.push(value);
       onLoaded((loaded += value.length));
@@ -40,10 +41,24 @@ export async function download({ url, bytes }, onLoaded = () => {}, how = {}) {
     if (silence.signal.aborted) throw failed(url, `nothing came for ${SILENCE_MS / 1000} s`);
     throw failed(url, begun ? `the connection was cut after ${sizes(loaded, bytes)}` : `there is no connection (${error instanceof Error ? error.message : error})`);
   } finally {
-    silence.end();
+    patience.end();
   }
   if (bytes !== undefined && loaded !== bytes) throw failed(url, `${sizes(loaded, bytes)} came`, 'Reload the page: the site may have been updated meanwhile, or a server on the way gives only a part of the file.');
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
+}
+
+/** @param {URL} url of a small text @returns {Promise<string>} */
+export async function downloadText(url) {
+  return new TextDecoder().decode(await download({ url: url.href }));
+}
+
+/**
+ * Imports a module that is only needed now.
+ * @param {URL} url
+ * @returns {Promise<any>}
+ */
+export function needed({ href }) {
+  return insist(() => import(href), [{ url: href }]);
 }
 
 /**
@@ -52,24 +67,26 @@ export async function download({ url, bytes }, onLoaded = () => {}, how = {}) {
  * @template T
  * @param {() => Promise<T>} work
  * @param {Part[]} parts what it loads
+ * @param {AbortSignal} [given] up: nobody waits for the work any more, and it may never end
  * @returns {Promise<T>}
  * @throws {AppError} `DownloadFailed`, or what the work throws where no file is to blame
  */
-export async function insist(work, parts) {
+export async function insist(work, parts, given) {
   let over = false;
   const done = work().finally(() => (over = true));
   const watched = async () => {
-    while (!over) {
+    const waiting = () => !over && !given?.aborted;
+    while (waiting()) {
       await new Promise((resolve) => setTimeout(resolve, SILENCE_MS));
-      const fault = over ? null : await faultOf(parts);
-      if (fault && !over) throw fault;
+      const fault = waiting() ? await faultOf(parts) : null;
+      if (fault && waiting()) throw fault;
     }
     return done;
   };
   try {
     return await Promise.race([done, watched()]);
   } catch (error) {
-    if (error instanceof AppError && error.name === 'DownloadFailed') throw error;
+    if (given?.aborted || (error instanceof AppError && error.name === 'DownloadFailed')) throw error;
     throw (await faultOf(parts)) ?? error;
   }
 }
@@ -94,29 +111,6 @@ function hasCome({ url, bytes }) {
   return entries.some(({ decodedBodySize, responseStatus }) => responseStatus > 0 && responseStatus < 400 && decodedBodySize === bytes);
 }
 
-/** Aborts a request when nothing has been heard for too long. */
-class Silence {
-  #controller = new AbortController();
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
-  signal = this.#controller.signal;
-
-  constructor() {
-    this.heard();
-  }
-
-  heard() {
-    this.end();
-    this.#timer = setTimeout(() => {
-      this.#timer = setTimeout(() => this.#controller.abort(), GRACE_MS);
-    }, SILENCE_MS);
-  }
-
-  end() {
-    clearTimeout(this.#timer);
-  }
-}
-
 /** @param {string} url @param {string} why @param {string} [remedy] */
 function failed(url, why, remedy = 'Check the connection and try again, or reload the page.') {
   return new AppError('DownloadFailed', `${new URL(url).pathname.split('/').pop() || url} could not be loaded: ${why}`, remedy);
@@ -132,7 +126,7 @@ export const MODULES = /^((play|runners)\/)?[\w-]+\.js$/;
 
 /**
  * @param {import('./types.d.ts').Site} site
- * @param {URL} base the site's root
+ * @param {URL} base the folder of the site's version
  * @param {...(string | RegExp)} which its paths begin with, or match
  * @returns {Part[]}
  */

@@ -1,7 +1,7 @@
 /**
  * What takes longest begins first: Python boots while the rest of the page's modules are still on their way.
  */
-import { download } from './download.js';
+import { downloadText } from './download.js';
 import { isolate } from './isolation.js';
 import { PythonHost } from './python-host.js';
 
@@ -11,9 +11,8 @@ export const root = new URL('../../', base);
 async function begin() {
   // What began here would be over in a moment.
   if (await isolate(root)) await new Promise(() => {});
-  const read = await download({ url: new URL('site.json', base).href });
   /** @type {import('./types.d.ts').Site} */
-  const site = JSON.parse(new TextDecoder().decode(read));
+  const site = JSON.parse(await downloadText(new URL('site.json', base)));
   const python = new PythonHost(site, base);
   const booted = python.boot();
   hush(booted);

@@ -3,14 +3,12 @@
  * whoever asked for the engine gets the port.
  */
 import { insist, MODULES, partsOf } from './download.js';
+import { Patience } from './patience.js';
 import { suspect } from './update.js';
 import { AppError, toWireError } from './wire.js';
 
 /** @typedef {import('./types.d.ts').WireError} WireError */
-/** @typedef {{worker: Worker, name: string, timer: ReturnType<typeof setTimeout> | undefined, loaded: boolean}} Hosted */
-
-/** After a limit has passed, time for messages that were already under way (a page that was frozen wakes up late). */
-const GRACE_MS = 1_000;
+/** @typedef {{worker: Worker, name: string, patience: Patience, busy: {verb: string, limitMs: number}, ended: AbortController, loaded: boolean}} Hosted */
 
 export class EngineHost {
   #ortBase;
@@ -24,7 +22,7 @@ export class EngineHost {
 
   /**
    * @param {import('./types.d.ts').Site} site
-   * @param {URL} base the site's root
+   * @param {URL} base the folder of the site's version
    * @param {(id: number, error: WireError) => void} onLost called when an engine ends that nobody asked to end
    */
   constructor(site, base, onLost) {
@@ -42,9 +40,9 @@ export class EngineHost {
     const id = this.#nextId++;
     const worker = new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name });
     /** @type {Hosted} */
-    const hosted = { worker, name, timer: undefined, loaded: false };
+    const hosted = { worker, name, patience: new Patience(() => this.#lose(id, timeout(hosted))), busy: { verb: '', limitMs: 0 }, ended: new AbortController(), loaded: false };
     this.#engines.set(id, hosted);
-    worker.addEventListener('message', ({ data }) => this.#watch(id, hosted, data));
+    worker.addEventListener('message', ({ data }) => this.#watch(hosted, data));
     // A worker says something as soon as it has loaded.
     const loaded = new Promise((resolve, reject) => {
       worker.addEventListener('message', resolve, { once: true });
@@ -55,7 +53,7 @@ export class EngineHost {
         if (hosted.loaded) this.#lose(id, error);
       });
     });
-    insist(() => loaded, this.#modules).then(
+    insist(() => loaded, this.#modules, hosted.ended.signal).then(
       () => (hosted.loaded = true),
       (error) => this.#lose(id, error),
     );
@@ -68,7 +66,8 @@ export class EngineHost {
   end(id) {
     const hosted = this.#engines.get(id);
     if (!hosted) return;
-    clearTimeout(hosted.timer);
+    hosted.patience.end();
+    hosted.ended.abort();
     hosted.worker.terminate();
     this.#engines.delete(id);
   }
@@ -83,17 +82,14 @@ export class EngineHost {
   }
 
   /**
-   * @param {number} id
    * @param {Hosted} hosted
    * @param {{busy: string | null, limitMs: number}} report
    */
-  #watch(id, hosted, { busy, limitMs }) {
-    clearTimeout(hosted.timer);
+  #watch(hosted, { busy, limitMs }) {
+    hosted.patience.end();
     if (!busy) return;
-    const error = new AppError('EngineTimeout', `engine ${hosted.name} did not finish "${busy}" within ${(limitMs / 1000).toFixed(1)} s and was ended`, 'Run the check without it, or give it a longer limit.');
-    hosted.timer = setTimeout(() => {
-      hosted.timer = setTimeout(() => this.#lose(id, error), GRACE_MS);
-    }, limitMs);
+    hosted.busy = { verb: busy, limitMs };
+    hosted.patience.begin(limitMs);
   }
 
   /** @param {number} id @param {unknown} error */
@@ -103,4 +99,9 @@ export class EngineHost {
     this.#onLost(id, toWireError(error));
     void suspect();
   }
+}
+
+/** @param {Hosted} hosted */
+function timeout({ name, busy }) {
+  return new AppError('EngineTimeout', `engine ${name} did not finish "${busy.verb}" within ${(busy.limitMs / 1000).toFixed(1)} s and was ended`, 'Run the check without it, or give it a longer limit.');
 }

@@ -3,8 +3,8 @@
  *
  * The English text of each translated node is kept, so that the language can change with whatever is on the page.
  */
+import { downloadText, needed } from './download.js';
 import { publicPage } from './public-page.js';
-import { Translator } from './translate.js';
 
 /** @typedef {'en' | 'zh-TW'} Language */
 
@@ -17,6 +17,7 @@ const NOT_OURS = 'code, pre, noscript, script, style, textarea, [translate="no"]
 const KEY = 'pyapp.language';
 const MOST_REMEMBERED = 1_000;
 
+/** @typedef {import('./translate.js').Translator} Translator */
 /** @typedef {{english: string, shown: string}} Kept */
 
 /**
@@ -67,9 +68,9 @@ class Display {
   /** @param {Language} language */
   async #load(language) {
     try {
-      const response = await fetch(new URL(`languages/${language}.json`, import.meta.url));
-      if (!response.ok) throw new Error(`the server answered ${response.status}`);
-      const translator = new Translator(await response.json());
+      /** @type {[typeof import('./translate.js'), string]} */
+      const [{ Translator }, catalogue] = await Promise.all([needed(new URL('translate.js', import.meta.url)), downloadText(new URL(`languages/${language}.json`, import.meta.url))]);
+      const translator = new Translator(JSON.parse(catalogue));
       translator.onMissing = remember;
       return translator;
     } catch (error) {
@@ -137,7 +138,7 @@ class Display {
   #attribute(element, name) {
     const value = element.getAttribute(name);
     if (value === null || (name === 'content' && element.getAttribute('name') !== 'description')) return;
-    if (element.closest('[translate="no"]')) return;
+    if (element.closest('[translate="no"], [aria-hidden="true"]')) return;
     const all = this.#attributes.get(element) ?? new Map();
     const kept = all.get(name);
     const english = kept?.shown === value ? kept.english : value;

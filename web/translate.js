@@ -51,9 +51,10 @@ export class Translator {
     if (!/[A-Za-z]{2}/.test(text) || text.length > MOST_CHARACTERS) return text;
     const known = this.#cache.get(text);
     if (known !== undefined) return known;
-    const [, before, core, after] = /** @type {string[]} */ (/^(\s*)([\s\S]*?)(\s*)$/.exec(text));
+    // Axes of charts have arrows, which stay where they are.
+    const [, before, core, after] = /** @type {string[]} */ (/^([\s↑→]*)([\s\S]*?)([\s↑→]*)$/.exec(text));
     const found = this.#whole(core.replaceAll(/\s+/g, ' '));
-    const shown = found === null ? text : tidied(`${before && ' '}${found}${after && ' '}`, text.includes('\u00a0'));
+    const shown = found === null ? text : tidied(`${before.replaceAll(/\s+/g, ' ')}${found}${after.replaceAll(/\s+/g, ' ')}`, text.includes('\u00a0'));
     if (found === null) this.#missing(core);
     // What is said once is said again, but a page that lives long says much.
     if (this.#cache.size >= MOST_CACHED) this.#cache.clear();

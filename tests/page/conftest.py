@@ -13,6 +13,7 @@ import pytest
 from pyapp.chromium import BrowserError, BrowserOptions, launch, open_page
 from pyapp.serve import ServeError, SiteServer
 
+from .deployed import Deployed
 from .recorder import Recorder
 from .visit import Visit
 
@@ -54,6 +55,19 @@ def visit(dist: Path) -> Open:
             pytest.fail(f"{error}; `make test` installs Chromium where it is missing", pytrace=False)
 
     return open_
+
+
+@pytest.fixture
+def deployed(dist: Path, tmp_path: Path) -> Deployed:
+    """Return a copy of the site that can be updated."""
+    return Deployed(dist, tmp_path)
+
+
+@pytest.fixture
+def server(deployed: Deployed) -> Iterator[SiteServer]:
+    """Serve that copy, which hears what is asked for."""
+    with SiteServer(deployed.site, log=deployed.hear) as server:
+        yield server
 
 
 @contextlib.contextmanager

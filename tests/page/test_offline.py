@@ -10,7 +10,7 @@ import pytest
 from pyapp.chromium import BrowserOptions, PageDriver, launch, open_page
 from pyapp.serve import SiteServer
 
-from .deployed import Deployed, kept_versions, open_ready, quiet_site, ready, reload_by_click, replace, says
+from .deployed import kept_versions, open_ready, quiet_site, ready, reload_by_click, replace, says
 from .game import Game
 from .visit import Visit, section, wait_until
 
@@ -18,17 +18,6 @@ KEPT = "This page is kept in this browser and works without a network."
 NOT_KEPT = "This page is not kept for use without a network"
 NEWER = "A new version of this page is there."
 HELD = "return (await navigator.locks.query()).held.some(({ name }) => name === 'pyapp-quiet')"
-
-
-@pytest.fixture
-def deployed(dist, tmp_path):
-    return Deployed(dist, tmp_path)
-
-
-@pytest.fixture
-def server(deployed):
-    with SiteServer(deployed.site, log=deployed.hear) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

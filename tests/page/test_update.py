@@ -5,23 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pyapp.chromium import BrowserOptions, launch
-from pyapp.serve import SiteServer
 
-from .deployed import Deployed, open_ready, ready, reload_by_click, says
+from .deployed import open_ready, ready, reload_by_click, says
 from .visit import wait_until
 
 UPDATED = "This site was updated while this page was open"
-
-
-@pytest.fixture
-def deployed(dist, tmp_path):
-    return Deployed(dist, tmp_path)
-
-
-@pytest.fixture
-def server(deployed):
-    with SiteServer(deployed.site, log=deployed.hear) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -45,6 +45,13 @@ test('numbers, signs and single letters are let through', () => {
   assert.deepEqual(missing, []);
 });
 
+test('arrows of axes stay where they are', () => {
+  const { say, missing } = translator();
+  assert.equal(say('↑ too far'), '↑ 差太遠');
+  assert.equal(say('3 of 60 states agree →'), '60 個狀態中 3 個一致 →');
+  assert.deepEqual(missing, []);
+});
+
 test('placeholders change places', () => {
   const { say } = translator();
   assert.equal(say('3 of 60 states agree'), '60 個狀態中 3 個一致');

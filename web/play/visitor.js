@@ -13,6 +13,7 @@ export class Visitor {
   onState = () => {};
 
   #modules;
+  #ended = new AbortController();
 
   /**
    * @param {import('../download.js').Part[]} modules those of its worker
@@ -42,7 +43,7 @@ export class Visitor {
       if (name === 'state') this.onState(data);
       else if (name === 'frame') draw(data);
     };
-    await insist(() => this.#peer.call('open', [wasm, rom, seed, offscreen], offscreen ? [offscreen] : []), this.#modules);
+    await insist(() => this.#peer.call('open', [wasm, rom, seed, offscreen], offscreen ? [offscreen] : []), this.#modules, this.#ended.signal);
   }
 
   /** @param {Keys} keys */
@@ -75,6 +76,7 @@ export class Visitor {
   }
 
   end() {
+    this.#ended.abort();
     this.#worker.terminate();
   }
 }

@@ -1,4 +1,4 @@
-import { insist } from '../download.js';
+import { needed } from '../download.js';
 import { h } from './dom.js';
 
 /** @typedef {import('../python-host.js').PythonHost} PythonHost */
@@ -22,7 +22,8 @@ export class Editor {
    * @param {{python: PythonHost, run: (source: string) => void, changed: (text: string) => void, text: string}} options
    */
   static async open(root, { python, run, changed, text }) {
-    const cm = await insist(() => import('../vendor/editor.js'), [{ url: new URL('../vendor/editor.js', import.meta.url).href }]);
+    /** @type {typeof import('../vendor/editor.js')} */
+    const cm = await needed(new URL('../vendor/editor.js', import.meta.url));
     const host = h('div', { class: 'editor' });
     root.replaceChildren(host);
     const shadow = host.attachShadow({ mode: 'open' });

@@ -1,6 +1,6 @@
 /** Whose work the site holds, and under which licences: the build's list, loaded when it is opened. */
 import { h, table } from './dom.js';
-import { download } from '../download.js';
+import { downloadText } from '../download.js';
 import { toWireError } from '../wire.js';
 
 /** @typedef {{name: string, version: string | null, licence: string, source: string, text: string, files: string[]}} Part */
@@ -17,8 +17,7 @@ export function licences(details, base) {
     if (!wanted || !(/** @type {HTMLDetailsElement} */ (details).open)) return;
     wanted = false;
     try {
-      const read = await download({ url: new URL('licences.json', base).href });
-      details.append(list(JSON.parse(new TextDecoder().decode(read)).parts, base));
+      details.append(list(JSON.parse(await downloadText(new URL('licences.json', base))).parts, base));
       said.hidden = true;
     } catch (error) {
       const { message, remedy } = toWireError(error);

@@ -1,13 +1,13 @@
 /** What all charts have in common. */
-import { insist } from '../download.js';
+import { needed } from '../download.js';
 import { toWireError } from '../wire.js';
 import { h } from './dom.js';
 
 export const MARGIN = { left: 52, right: 20, bottom: 40 };
 
-/** Observable Plot, loaded with the first chart. */
+/** Observable Plot, loaded with the first chart. @returns {Promise<typeof import('../vendor/plot.js')>} */
 export function plotting() {
-  return insist(() => import('../vendor/plot.js'), [{ url: new URL('../vendor/plot.js', import.meta.url).href }]);
+  return needed(new URL('../vendor/plot.js', import.meta.url));
 }
 
 /**

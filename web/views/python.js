@@ -1,4 +1,4 @@
-import { download } from '../download.js';
+import { downloadText } from '../download.js';
 import { fromHash, toHash } from '../permalink.js';
 import { AppError, toWireError } from '../wire.js';
 import { ConsoleView } from './console.js';
@@ -194,7 +194,7 @@ export class PythonView {
 
   /** @param {URL} place */
   async #example(place) {
-    const text = new TextDecoder().decode(await download({ url: place.href }));
+    const text = await downloadText(place);
     await this.#openEditor(true);
     if (this.#editor) this.#editor.text = text;
     this.#said.textContent = 'The example is in the editor; undo brings your text back.';

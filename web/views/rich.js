@@ -1,5 +1,5 @@
 /** Draws what Python describes of a value (`pyapp/rich.py`). */
-import { insist } from '../download.js';
+import { needed } from '../download.js';
 import { cumulative } from './charts.js';
 import { button, count, h, table } from './dom.js';
 import { charted, chartWidth } from './plots.js';
@@ -48,7 +48,8 @@ async function drawTable({ caption, columns, rows, lanes }, root) {
 
 /** HTML that anybody may have written: no script, no style, no frame, no address that is not data. @param {string} html */
 async function safe(html) {
-  const { DOMPurify } = await insist(() => import('../vendor/purify.js'), [{ url: new URL('../vendor/purify.js', import.meta.url).href }]);
+  /** @type {typeof import('../vendor/purify.js')} */
+  const { DOMPurify } = await needed(new URL('../vendor/purify.js', import.meta.url));
   const clean = DOMPurify.sanitize(plain(html), { RETURN_DOM_FRAGMENT: true, FORBID_TAGS: ['style', 'form', 'input', 'button', 'textarea', 'select'], FORBID_ATTR: ['style', 'id', 'name'], ALLOW_DATA_ATTR: false });
   for (const link of clean.querySelectorAll('[src], [href]')) {
     for (const name of ['src', 'href']) if (!/^(data:image\/|#)/i.test(link.getAttribute(name) ?? '#')) link.removeAttribute(name);
