@@ -125,10 +125,11 @@ def _tune(arguments: argparse.Namespace) -> int:
 
 def _write_module(arguments: argparse.Namespace, report: Report, engine: str) -> None:
     from pyapp.recipe import from_engine, module_text, template_path
+    from pyapp.sitefolder import app_folder
 
     [entry] = [entry for entry in report.engines if entry.name == engine]
     recipe = from_engine(entry, report.environment.versions)
-    template = (arguments.dist / template_path(recipe)).read_text(encoding="utf-8")
+    template = (app_folder(arguments.dist) / template_path(recipe)).read_text(encoding="utf-8")
     arguments.module.write_text(module_text(recipe, template), encoding="utf-8")
     print(f"recipe written to {arguments.module}")
 

@@ -71,7 +71,7 @@ export class PythonHost {
   }
 
   /**
-   * @param {'boot' | 'output' | 'progress' | 'section' | 'crash' | 'agent' | 'loop' | 'agent-frame' | 'agent-seen' | 'restart' | 'booted'} event
+   * @param {'boot' | 'output' | 'progress' | 'section' | 'crash' | 'agent' | 'loop' | 'agent-frame' | 'agent-seen' | 'restart' | 'booted' | 'typed'} event
    * @param {(data: any) => void} listener
    */
   on(event, listener) {
@@ -151,6 +151,7 @@ export class PythonHost {
     const ended = () => {
       this.#typed.delete(answer);
       setQuiet(answer, false);
+      this.#tell('typed', null);
     };
     answer.then(ended, ended);
     return answer;

@@ -87,10 +87,12 @@ const page = new Peer(/** @type {any} */ (self), {
       pyodide.setInterruptBuffer(signals);
     }
     await stage('packages', 0, () => insist(() => loadPackages(pyodide), parts));
-    const start = await stage('import', 0, async () => pyodide.pyimport('pyapp.browser.page').start);
+    const Page = await stage('import', 0, async () => pyodide.pyimport('pyapp.browser.page').Page);
+    const made = Page(bridge);
+    Page.destroy();
     // Its model is on the way when this is done: nobody needs it before something is asked.
-    python = await stage('states', sizeOf(partsOf(site, siteBase, ...STATES)), () => start(bridge));
-    start.destroy();
+    await stage('states', sizeOf(partsOf(site, siteBase, ...STATES)), async () => unwrap(await made.load()));
+    python = made;
   },
 
   /**

@@ -109,8 +109,18 @@ class Page:
         self.bench = Workbench(self.open_engines, self, self._look_at)
         self.repl = Repl({"__name__": "__console__", "pyapp": pyapp, "np": np, "page": self}, self._model_or_none)
 
-    async def load(self) -> None:
-        """Fetch the cases of the worked example, and begin to fetch its model; raises `EngineError` without the cases."""
+    def load(self) -> asyncio.Future[str]:
+        """Fetch the cases of the worked example, and begin to fetch its model; returns JSON: why, where it cannot."""
+        return asyncio.ensure_future(self._loaded())
+
+    async def _loaded(self) -> str:
+        try:
+            await self._load()
+        except EngineError as error:
+            return _error(error.kind, error.message, error.remedy)
+        return "{}"
+
+    async def _load(self) -> None:
         archives = await asyncio.gather(*map(self._fetch, SUITE_PATHS.values()))
         self.suites = {name: load_suite(name, npz) for name, npz in zip(SUITE_PATHS, archives, strict=True)}
         namespace = self.repl.namespace
@@ -397,13 +407,6 @@ class Page:
     def section(self, name: str, section: Section) -> None:
         """Give the page a section of the report that is ready."""
         self._bridge.emit("section", f'{{"name": "{name}", "section": {section_json(section)}}}')
-
-
-async def start(bridge: JsBridge) -> Page:
-    """Make the page's Python side and load the worked example."""
-    page = Page(bridge)
-    await page.load()
-    return page
 
 
 async def _refuse_second() -> Report:

@@ -108,7 +108,8 @@ def test_a_site_with_a_file_missing_is_exit_code_2_with_the_reason(dist_copy):
     (app_folder(dist_copy) / "fixtures" / "stress.npz").unlink()
     done = pyapp("check", *QUICK, dist=dist_copy)
     assert done.returncode == 2, done.stdout
-    assert "fixtures/stress.npz could not be loaded: the server answered 404" in done.stderr
+    assert "the page did not start: stress.npz could not be loaded: the server answered 404. Reload the page" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @contextlib.contextmanager

@@ -82,6 +82,9 @@ export class PythonView {
     this.#store.onFailure = (reason) => {
       this.#said.textContent = `This browser keeps nothing of what you write here (${reason}).`;
     };
+    python.on('typed', () => {
+      if (!this.#variables.hidden && !this.#needPython[0].disabled) this.#attempt(() => this.#listVariables());
+    });
     root.addEventListener('dragover', (event) => event.preventDefault());
     root.addEventListener('drop', (event) => {
       event.preventDefault();
@@ -205,10 +208,14 @@ export class PythonView {
       this.#variables.hidden = true;
       return;
     }
+    await this.#listVariables();
+    this.#variables.hidden = false;
+  }
+
+  async #listVariables() {
     const found = await this.#python.variables();
     const rows = found.map(({ name, type, summary }) => [name, type, h('code', {}, summary)]);
     this.#variables.replaceChildren(found.length ? table('Variables', ['', 'type', 'value'], rows) : h('p', { class: 'note' }, 'No variables of yours yet.'));
-    this.#variables.hidden = false;
   }
 
   async #showReference() {
